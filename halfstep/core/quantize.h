@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "halfstep/core/spec.h"
+#include "halfstep/support/tensor_view.h"
+
+namespace halfstep {
+
+/// How a tensor of one shape splits into quantization units: `counts[i]` units along axis i,
+/// each `sizes[i]` values long (the last one may be shorter).
+struct UnitGrid {
+  Shape shape;   ///< of the tensor
+  Shape counts;  ///< units along each axis; also the shape of the parameters
+  Shape sizes;   ///< values of one unit along each axis
+  [[nodiscard]] std::int64_t units() const noexcept { return element_count(counts); }
+  bool operator==(const UnitGrid&) const = default;
+};
+
+/// Smallest and largest value of each unit, units in row-major order of the grid. Zero is not forced in.
+struct Ranges {
+  std::vector<float> min, max;
+  std::int64_t nan_count = 0;       ///< NaN values seen (left out under Policy::safe)
+  std::int64_t infinity_count = 0;  ///< infinities seen (left out under Policy::safe)
+};
+
+/// Parameters of each unit, in the same order.
+struct QParams {
+  std::vector<float> scale;              ///< units of x per step; > 0. LPBQ: integer block scale x channel scale
+  std::vector<std::int32_t> zero_point;  ///< in steps; all 0 for float formats
+  std::vector<float> minval;             ///< in units of x; used by Formulation::minval
+  std::vector<std::int32_t> block_scale;  ///< LPBQ only: per unit, 1..2^k
+  std::vector<float> channel_scale;       ///< LPBQ only: per channel
+};
+
+/// The complete mapping of one tensor between real and stored values.
+struct Mapping {
+  ResolvedSpec spec;
+  UnitGrid grid;
+  QParams qparams;
+};
+
+/// Errors: invalid_argument for an axis out of range, a block that does not divide (naming axis, extent, block).
+[[nodiscard]] UnitGrid unit_grid(const Granularity& granularity, const Shape& shape, Role role);
+
+/// Errors: none; an empty unit gets [0, 0]. Policy::reference keeps NaN (a unit with NaN has NaN range),
+/// Policy::safe leaves NaN and infinities out and counts them.
+[[nodiscard]] Ranges measure_range(const TensorView<const float>& x, const UnitGrid& grid,
+                                   Policy policy = Policy::safe, int threads = 1);
+
+/// Zero is joined into every range, fixed bounds of the spec replace measured ones, then
+/// scale, zero_point and minval by the seed's tables ("ZP formulation", "MINVAL formulation").
+[[nodiscard]] QParams choose_qparams(const Ranges& ranges, const ResolvedSpec& spec,
+                                     const UnitGrid& grid);
+
+/// unit_grid, measure_range and choose_qparams in a row: the mapping that fits `x` itself. For weights.
+[[nodiscard]] Mapping fit(const TensorView<const float>& x, const ResolvedSpec& spec,
+                          int threads = 1);
+
+/// Formula: q = clamp(round_half_even(x / scale) + zero_point, quant_min, quant_max)
+///          minval: q = clamp(round_half_even((x - minval) / scale) + quant_min, quant_min, quant_max)
+/// Shapes:  `q` holds one element per value of x, row-major, in storage_size(dtype) bytes each
+///          (below 8 bits: sign-extended in one byte; float formats: their byte, FP4 in the low nibble).
+void quantize(const TensorView<const float>& x, const Mapping& mapping, std::span<std::byte> q,
+              int threads = 1);
+void dequantize(std::span<const std::byte> q, const Mapping& mapping, TensorView<float> x,
+                int threads = 1);
+/// dequantize(quantize(x)) in one pass over memory; y may be x.
+void fake_quantize(const TensorView<const float>& x, const Mapping& mapping, TensorView<float> y,
+                   int threads = 1);
+
+/// Packs values below 8 bits, first value in the low bits (ONNX); wider values are copied.
+void pack(std::span<const std::byte> q, Dtype dtype, std::span<std::byte> packed);
+void unpack(std::span<const std::byte> packed, Dtype dtype, std::span<std::byte> q);
+[[nodiscard]] std::size_t packed_size(std::size_t count, Dtype dtype) noexcept;
+
+}  // namespace halfstep

@@ -1,0 +1,107 @@
+#pragma once
+
+#include <onnx/onnx_pb.h>
+
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "halfstep/core/dtype.h"
+#include "halfstep/support/file.h"
+#include "halfstep/support/tensor_view.h"
+
+namespace halfstep {
+
+/// The bytes of a tensor: little-endian, row-major, as TensorProto.raw_data has them. Either borrowed
+/// from the mapped model file (valid as long as the Model) or owned (typed fields were converted).
+class TensorBytes {
+ public:
+  explicit TensorBytes(std::span<const std::byte> borrowed) : view_(borrowed) {}
+  explicit TensorBytes(std::vector<std::byte> owned)
+      : owned_(std::make_shared<std::vector<std::byte>>(std::move(owned))), view_(*owned_) {}
+  [[nodiscard]] std::span<const std::byte> span() const noexcept { return view_; }
+  [[nodiscard]] std::size_t size() const noexcept { return view_.size(); }
+
+ private:
+  std::shared_ptr<std::vector<std::byte>> owned_{};
+  std::span<const std::byte> view_;
+};
+
+/// An ONNX model whose large weights stay in the mapped file (or files of external data) until they are
+/// asked for. Everything not understood is kept: custom domains, functions, subgraphs, metadata,
+/// unknown fields. Names never change.
+class Model {
+ public:
+  /// Errors: invalid_file (missing, a directory, empty, not an ONNX model, truncated, external data
+  /// missing or too short, refused by the ONNX checker with its reason).
+  [[nodiscard]] static Model load(const std::filesystem::path& path);
+  /// `name` stands in messages.
+  [[nodiscard]] static Model from_bytes(std::span<const std::byte> bytes, std::string name);
+  [[nodiscard]] static Model from_proto(onnx::ModelProto proto, std::string name);
+
+  Model(Model&&) noexcept;
+  Model& operator=(Model&&) noexcept;
+  Model(const Model&) = delete;
+  Model& operator=(const Model&) = delete;
+  ~Model();
+  /// A copy that shares the mapped weights.
+  [[nodiscard]] Model clone() const;
+
+  /// What messages call the model: its path as given.
+  [[nodiscard]] const std::string& name() const noexcept;
+  /// The graph. raw_data of large tensors is not in it: read it with data(), set it with set_data().
+  [[nodiscard]] const onnx::ModelProto& proto() const noexcept;
+  [[nodiscard]] onnx::ModelProto& proto() noexcept;
+  [[nodiscard]] const onnx::GraphProto& graph() const noexcept { return proto().graph(); }
+  [[nodiscard]] onnx::GraphProto& graph() noexcept { return *proto().mutable_graph(); }
+
+  /// Bytes of a tensor of this model, wherever they are. 4-bit and 2-bit tensors: packed as ONNX packs them.
+  /// Errors: invalid_file naming the tensor if its size does not fit its shape and type.
+  [[nodiscard]] TensorBytes data(const onnx::TensorProto& tensor) const;
+  /// Values as float32 (float16, bfloat16, float64, integers converted).
+  [[nodiscard]] std::vector<float> floats(const onnx::TensorProto& tensor) const;
+  /// Gives `tensor` new content; keeps dims and data_type as they are in `tensor`.
+  void set_data(onnx::TensorProto& tensor, std::vector<std::byte> bytes);
+  /// Lets the system drop the pages of this tensor's mapped data.
+  void drop(const onnx::TensorProto& tensor) const noexcept;
+
+  /// Version of the domain "" (ai.onnx). Raising goes through ONNX's version converter; types, names,
+  /// metadata that the converter loses are put back; ir_version is raised with it.
+  [[nodiscard]] int opset() const;
+  /// Errors: unsupported with the converter's reason and the op.
+  void raise_opset(int version);
+  void raise_ir_version(int version);
+
+  /// Size of write()'s result in bytes.
+  [[nodiscard]] std::uint64_t serialized_size() const;
+  /// Streams the model, tensor by tensor, in one file; above 2 GB (or if asked) weights go to external
+  /// data `<file name>.data` beside it.
+  void write(const std::function<void(std::span<const std::byte>)>& sink) const;
+  /// Writes through AtomicFile. Errors: io.
+  void save(const std::filesystem::path& path) const;
+  /// The whole model as bytes (small models, tests, Python).
+  [[nodiscard]] std::string serialize() const;
+  /// Weights as one file: for engines that want a path. Large tensors are external data in `directory`,
+  /// aligned, or (when untouched since load) references into the original file where ONNX allows it.
+  [[nodiscard]] std::filesystem::path write_for_engine(const std::filesystem::path& directory) const;
+
+ private:
+  struct State;
+  explicit Model(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+[[nodiscard]] Shape shape_of(const onnx::TensorProto& tensor);
+/// Value of attribute `name`, empty if the node has none.
+[[nodiscard]] const onnx::AttributeProto* find_attribute(const onnx::NodeProto& node,
+                                                         std::string_view name);
+[[nodiscard]] std::int64_t int_attribute(const onnx::NodeProto& node, std::string_view name,
+                                         std::int64_t fallback);
+
+}  // namespace halfstep

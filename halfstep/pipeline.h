@@ -1,0 +1,90 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "halfstep/calibration/samples.h"
+#include "halfstep/encodings/encoding_table.h"
+#include "halfstep/engines/engine.h"
+#include "halfstep/model/model.h"
+#include "halfstep/support/diagnostic.h"
+#include "halfstep/support/json.h"
+#include "halfstep/support/progress.h"
+
+namespace halfstep {
+
+/// What `halfstep quantize` is asked to do.
+struct QuantizeRequest {
+  std::filesystem::path output{};         ///< -o; empty: nothing is written (dry run, or Python keeps the model)
+  std::filesystem::path encodings_out{};  ///< --encodings-out; empty: none
+  std::string recipe = "a8w8";            ///< shipped name or path of a recipe file
+  std::vector<std::string> set{};         ///< --set 'tensor:m act=uint16'
+  std::vector<std::string> exclude{};     ///< globs on node names, tensor names, op types
+  std::string target = "cpu";             ///< shipped name or path of a target file
+  int threads = 1;
+  bool dry_run = false;  ///< plan and sizes only
+  bool check = true;     ///< run the written model and measure it
+  bool strict = false;   ///< warnings are errors
+  bool force = false;    ///< overwrite existing outputs
+  std::size_t check_samples = 4;
+};
+
+/// Counts of one row of the closing table.
+struct TypeRow {
+  std::string op_type{};
+  std::string activation{};  ///< "uint8", "float32"
+  std::string weight{};      ///< "int8 per channel", "-"
+  std::string bias{};        ///< "int32", "-"
+  int nodes = 0;
+};
+struct TensorError {
+  std::string tensor{};
+  std::string op_type{};
+  double sqnr_db = 0;
+  std::string hint{};  ///< likely cause and the option that would help; may be empty
+};
+struct OutputError {
+  std::string output{};
+  double sqnr_db = 0;
+};
+/// A reason why tensors or nodes stayed float, with how many and the first names.
+struct FloatReason {
+  std::string reason{};
+  int count = 0;
+  std::vector<std::string> examples{};
+};
+
+/// The closing summary of `quantize`.
+struct QuantizeSummary {
+  std::string model{}, recipe{}, target{}, engine{};
+  std::uint64_t size_before = 0, size_after = 0;        ///< bytes of the files
+  std::uint64_t weights_before = 0, weights_after = 0;  ///< bytes of weights
+  std::size_t samples = 0;
+  std::vector<TypeRow> types{};
+  std::vector<FloatReason> stayed_float{};
+  std::vector<OutputError> outputs{};      ///< empty without check
+  std::vector<TensorError> worst{};        ///< five worst tensors
+  int quantized_activations = 0, quantized_weights = 0, quantized_biases = 0;
+  std::map<std::string, double> seconds{};  ///< by phase
+  std::uint64_t peak_memory = 0;            ///< bytes, of the process
+};
+[[nodiscard]] Json to_json(const QuantizeSummary& summary);
+
+struct QuantizeResult {
+  Model model;  ///< the Q/DQ model (of a dry run: the float model)
+  EncodingTable encodings;
+  QuantizeSummary summary;
+  Diagnostics diagnostics;
+};
+
+/// The whole road: prepare, plan, calibrate, adapt, write, check. `samples` may be null for weight-only recipes.
+/// Outputs appear only when everything succeeded.
+/// Errors: see each stage; nothing_to_do if no tensor would change.
+[[nodiscard]] QuantizeResult quantize(Model model, SampleSource* samples, Engine* engine,
+                                      const QuantizeRequest& request, Progress& progress);
+
+}  // namespace halfstep

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace halfstep {
+
+/// A whole file mapped read-only. Pages are read when touched.
+/// Errors: invalid_file (missing, a directory), io (no permission).
+class MappedFile {
+ public:
+  explicit MappedFile(const std::filesystem::path& path);
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&& other) noexcept;
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+  ~MappedFile();
+
+  [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return {data_, size_}; }
+  [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
+  /// Lets the system drop the pages of `part` (a part of bytes()); they are read again when needed.
+  void drop(std::span<const std::byte> part) const noexcept;
+
+ private:
+  std::filesystem::path path_;
+  const std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+/// A file that appears under its name only when it is complete: written beside it under a temporary
+/// name, renamed by commit(), removed by the destructor (also when an exception passes).
+/// Errors: io naming the path and the system's reason (no directory, no permission, full disk).
+class AtomicFile {
+ public:
+  /// Errors: io if the directory is missing or cannot be written.
+  explicit AtomicFile(std::filesystem::path path);
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+  ~AtomicFile();
+
+  void write(std::span<const std::byte> bytes);
+  void write(std::string_view text);
+  /// Everything written so far is on disk under this temporary name (to try the file before commit).
+  [[nodiscard]] const std::filesystem::path& flush();
+  /// Renames to the final name. Nothing can be written afterwards.
+  void commit();
+
+ private:
+  std::filesystem::path path_;
+  std::filesystem::path temporary_;
+  int descriptor_ = -1;
+};
+
+/// The whole file as text. Errors: invalid_file (missing), io.
+[[nodiscard]] std::string read_text(const std::filesystem::path& path);
+
+/// A directory that is removed with everything in it by the destructor.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory();
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+  ~TemporaryDirectory();
+  [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// Removes every AtomicFile and TemporaryDirectory that is still open. For signal handlers of the
+/// command line that must leave at once.
+void remove_temporaries() noexcept;
+
+}  // namespace halfstep
