@@ -1,0 +1,17 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace halfstep {
+
+/// A file of the folder data/, built into the library.
+struct EmbeddedFile {
+  std::string_view name;     ///< path below data/, such as "targets/cpu.json"
+  std::string_view content;  ///< the file, byte for byte
+};
+
+/// All embedded files, in order of their names.
+[[nodiscard]] std::span<const EmbeddedFile> embedded_files() noexcept;
+
+}  // namespace halfstep
