@@ -14,4 +14,8 @@ struct EmbeddedFile {
 /// All embedded files, in order of their names.
 [[nodiscard]] std::span<const EmbeddedFile> embedded_files() noexcept;
 
+/// The content of the file with that name.
+/// Errors: internal if there is none; use embedded_files for names that users give.
+[[nodiscard]] std::string_view embedded_file(std::string_view name);
+
 }  // namespace halfstep
