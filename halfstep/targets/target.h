@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "halfstep/core/dtype.h"
+
+namespace halfstep {
+
+/// When a target computes an operator on quantized values.
+enum class QuantizeWhen : std::uint8_t {
+  never,    ///< not in the target's list: computed in the default float type
+  always,   ///< its inputs are quantized for it
+  between,  ///< only where every float input already comes from a quantized op
+  weight,   ///< only its constant weight is stored as integers
+};
+
+/// A subgraph that runs in one precision from start to end: a chain of ops, each stage one of several types.
+/// Inner tensors have one reader, are no graph outputs and get no encoding.
+/// Source: QAIRT quantization specification, "Tag super groups".
+struct SuperGroup {
+  std::string name{};
+  std::vector<std::vector<std::string>> ops{};
+  bool bias = false;  ///< the second stage adds a constant per output channel: the bias of the first
+  std::string source{};
+};
+
+struct OpRule {
+  QuantizeWhen when = QuantizeWhen::never;
+  std::string why{};
+  std::string source{};
+};
+
+/// What a chip can run. Read from a data file; contains no code.
+class Target {
+ public:
+  /// `name_or_path` is a shipped name ("cpu") or a path to a target file.
+  /// Errors: invalid_argument listing the shipped names, or naming file, key, what was found, what was expected.
+  [[nodiscard]] static Target load(const std::string& name_or_path);
+  [[nodiscard]] static std::vector<std::string> shipped();
+
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  [[nodiscard]] const std::string& summary() const noexcept { return summary_; }
+  [[nodiscard]] const std::string& source() const noexcept { return source_; }
+  /// What a tensor without encoding is.
+  [[nodiscard]] Dtype default_float() const noexcept { return default_float_; }
+  /// The rule for an operator of the default ONNX domain.
+  [[nodiscard]] OpRule rule(std::string_view op_type) const;
+  [[nodiscard]] const std::map<std::string, OpRule, std::less<>>& rules() const noexcept {
+    return rules_;
+  }
+  [[nodiscard]] bool moves_data(std::string_view op_type) const;
+  [[nodiscard]] const std::vector<std::string>& data_movement() const noexcept {
+    return data_movement_;
+  }
+  /// Longest patterns first.
+  [[nodiscard]] std::span<const SuperGroup> super_groups() const noexcept { return super_groups_; }
+
+ private:
+  std::string name_{}, summary_{}, source_{};
+  Dtype default_float_ = Dtype::float32;
+  std::map<std::string, OpRule, std::less<>> rules_{};
+  std::vector<std::string> data_movement_{};
+  std::vector<SuperGroup> super_groups_{};
+};
+
+}  // namespace halfstep
