@@ -1,0 +1,125 @@
+#include "halfstep/support/config_file.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <cstdint>
+#include <string>
+#include <toml++/toml.h>
+
+#include "halfstep/support/error.h"
+#include "halfstep/support/file.h"
+
+namespace halfstep {
+namespace {
+
+Json scalar_from_yaml(const YAML::Node& node) {
+  if (node.Tag() == "!") {  // quoted
+    return node.Scalar();
+  }
+  std::int64_t integer = 0;
+  double number = 0;
+  bool flag = false;
+  if (YAML::convert<std::int64_t>::decode(node, integer)) {
+    return integer;
+  }
+  if (YAML::convert<double>::decode(node, number)) {
+    return number;
+  }
+  if (YAML::convert<bool>::decode(node, flag)) {
+    return flag;
+  }
+  return node.Scalar();
+}
+
+Json from_yaml(const YAML::Node& node) {
+  switch (node.Type()) {
+    case YAML::NodeType::Scalar:
+      return scalar_from_yaml(node);
+    case YAML::NodeType::Sequence: {
+      Json array = Json::array();
+      for (const YAML::Node& entry : node) {
+        array.push_back(from_yaml(entry));
+      }
+      return array;
+    }
+    case YAML::NodeType::Map: {
+      Json object = Json::object();
+      for (const auto& entry : node) {
+        const auto key = entry.first.as<std::string>();
+        require(!object.contains(key),
+                "line " + std::to_string(entry.first.Mark().line + 1) + ": key \"" + key +
+                    "\" is given twice");
+        object[key] = from_yaml(entry.second);
+      }
+      return object;
+    }
+    default:
+      return nullptr;
+  }
+}
+
+Json from_toml(const toml::node& node) {
+  if (const toml::table* table = node.as_table()) {
+    Json object = Json::object();
+    for (const auto& [key, value] : *table) {
+      object[std::string(key.str())] = from_toml(value);
+    }
+    return object;
+  }
+  if (const toml::array* array = node.as_array()) {
+    Json result = Json::array();
+    for (const toml::node& value : *array) {
+      result.push_back(from_toml(value));
+    }
+    return result;
+  }
+  if (const auto text = node.value_exact<std::string>()) {
+    return *text;
+  }
+  if (const auto flag = node.value_exact<bool>()) {
+    return *flag;
+  }
+  if (const auto integer = node.value_exact<std::int64_t>()) {
+    return *integer;
+  }
+  if (const auto number = node.value_exact<double>()) {
+    return *number;
+  }
+  throw Error(ErrorKind::invalid_argument, "a date or time is no value of this file");
+}
+
+Json parse(const std::string& text, const std::filesystem::path& path) {
+  const std::string ending = path.extension().string();
+  if (ending == ".yaml" || ending == ".yml") {
+    return from_yaml(YAML::Load(text));
+  }
+  if (ending == ".toml") {
+    return from_toml(toml::parse(text));
+  }
+  return parse_json(text, path.string());
+}
+
+}  // namespace
+
+Json read_config_file(const std::filesystem::path& path) {
+  const std::string text = read_text(path);
+  const std::string file = path.string();
+  try {
+    return parse(text, path);
+  } catch (const YAML::Exception& error) {
+    throw Error(ErrorKind::invalid_argument,
+                file + ": line " + std::to_string(error.mark.line + 1) + ", column " +
+                    std::to_string(error.mark.column + 1) + ": " + error.msg);
+  } catch (const toml::parse_error& error) {
+    throw Error(ErrorKind::invalid_argument,
+                file + ": line " + std::to_string(error.source().begin.line) + ", column " +
+                    std::to_string(error.source().begin.column) + ": " +
+                    std::string(error.description()));
+  } catch (const Error& error) {
+    // The file is configuration, not input: a mistake in it is one of usage.
+    const std::string prefix = error.context().front() == file ? "" : file + ": ";
+    throw Error(ErrorKind::invalid_argument, prefix + error.what());
+  }
+}
+
+}  // namespace halfstep
