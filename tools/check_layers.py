@@ -55,7 +55,7 @@ COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
 def folder_of(path: str) -> str:
-    """halfstep/core/kernels/x.h -> core; halfstep/pipeline_x.h -> pipeline; halfstep/version.h -> version."""
+    """The first folder below halfstep/; "pipeline" or "version" for the files in halfstep/ itself."""
     parts = path.split("/")
     if len(parts) == 2:
         return "version" if parts[1] == "version.h" else "pipeline"
@@ -92,9 +92,9 @@ def check_library(path: str, header: str) -> str | None:
 def check_kernel(path: str, bracket: str, header: str) -> str | None:
     if not path.startswith("halfstep/core/kernels/"):
         return None
-    if bracket == '"':
-        return None if header.startswith("halfstep/core/kernels/") else f"a kernel includes {header}"
-    return None if KERNEL_HEADERS.fullmatch(header) else f"a kernel includes <{header}>"
+    own = header.startswith("halfstep/core/kernels/")
+    known = own if bracket == '"' else KERNEL_HEADERS.fullmatch(header)
+    return None if known else f"a kernel includes {header}"
 
 
 def check_file(root: Path, path: str) -> list[str]:
