@@ -5,11 +5,14 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "halfstep/support/temporaries.h"
 
 namespace halfstep {
 
-/// A whole file mapped read-only. Pages are read when touched.
-/// Errors: invalid_file (missing, a directory), io (no permission).
+/// A whole file mapped read-only. Pages are read when touched. The file must not shrink meanwhile.
+/// Errors: invalid_file (missing, a directory or a pipe), io (no permission).
 class MappedFile {
  public:
   explicit MappedFile(const std::filesystem::path& path);
@@ -31,7 +34,8 @@ class MappedFile {
 };
 
 /// A file that appears under its name only when it is complete: written beside it under a temporary
-/// name, renamed by commit(), removed by the destructor (also when an exception passes).
+/// name, renamed by commit(), removed by the destructor (also when an exception passes). A symbolic
+/// link is followed; a device or pipe (/dev/stdout) is written directly.
 /// Errors: io naming the path and the system's reason (no directory, no permission, full disk).
 class AtomicFile {
  public:
@@ -43,21 +47,28 @@ class AtomicFile {
 
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text);
-  /// Everything written so far is on disk under this temporary name (to try the file before commit).
+  /// Everything written so far is on disk under this temporary name (to try the file before
+  /// commit).
   [[nodiscard]] const std::filesystem::path& flush();
   /// Renames to the final name. Nothing can be written afterwards.
   void commit();
 
  private:
+  void write_through(std::span<const std::byte> bytes);
+  void close_descriptor();
+
   std::filesystem::path path_;
-  std::filesystem::path temporary_;
+  std::filesystem::path temporary_;  ///< equal to path_ if that is no regular file
   int descriptor_ = -1;
+  std::vector<std::byte> buffer_{};
+  RegisteredTemporary registered_{};
 };
 
 /// The whole file as text. Errors: invalid_file (missing), io.
 [[nodiscard]] std::string read_text(const std::filesystem::path& path);
 
-/// A directory that is removed with everything in it by the destructor.
+/// A directory below the system's directory for temporary files that is removed with everything in
+/// it by the destructor. Errors: io.
 class TemporaryDirectory {
  public:
   TemporaryDirectory();
@@ -68,6 +79,7 @@ class TemporaryDirectory {
 
  private:
   std::filesystem::path path_;
+  RegisteredTemporary registered_{};
 };
 
 /// Removes every AtomicFile and TemporaryDirectory that is still open. For signal handlers of the
