@@ -55,7 +55,7 @@ COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
 def folder_of(path: str) -> str:
-    """The first folder below halfstep/; "pipeline" or "version" for the files in halfstep/ itself."""
+    """The first folder below halfstep/; of a file in halfstep/ itself "pipeline" or "version"."""
     parts = path.split("/")
     if len(parts) == 2:
         return "version" if parts[1] == "version.h" else "pipeline"
