@@ -19,6 +19,7 @@ struct WeightRow {
 struct OpRow {
   std::optional<WeightRow> weight{};
   std::optional<int> bias_slot{};
+  std::optional<int> data_inputs{};
 };
 using OpTable = std::map<std::string, OpRow, std::less<>>;
 
@@ -37,6 +38,9 @@ OpTable read_table() {
     }
     if (row.contains("bias")) {
       facts.bias_slot = row.at("bias").at("slot").get<int>();
+    }
+    if (row.contains("data_inputs")) {
+      facts.data_inputs = row.at("data_inputs").get<int>();
     }
   }
   return table;
@@ -60,6 +64,7 @@ OpFacts op_facts(const onnx::NodeProto& node) {
     return facts;
   }
   facts.bias_slot = row->second.bias_slot;
+  facts.data_inputs = row->second.data_inputs;
   if (row->second.weight) {
     const WeightRow& weight = *row->second.weight;
     facts.weight = weight.facts;

@@ -21,6 +21,7 @@ struct WeightFacts {
 struct OpFacts {
   std::optional<WeightFacts> weight{};
   std::optional<int> bias_slot{};
+  std::optional<int> data_inputs{};  ///< inputs from this one on are parameters; empty: all are data
 };
 
 /// Facts about one node, from data/ops.json. An operator without a row, or of another domain than

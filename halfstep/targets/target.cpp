@@ -31,9 +31,10 @@ QuantizeWhen parse_when(const JsonReader& reader) {
 std::map<std::string, OpRule, std::less<>> read_rules(const JsonReader& file) {
   std::map<std::string, OpRule, std::less<>> rules;
   for (const JsonReader& entry : file.objects("quantized_ops")) {
-    entry.allow_only({"ops", "when", "why", "source"});
+    entry.allow_only({"ops", "when", "float_output", "why", "source"});
     for (const std::string& op : entry.texts("ops")) {
       const OpRule rule{.when = parse_when(entry),
+                        .float_output = entry.flag_or("float_output", false),
                         .why = entry.text("why"),
                         .source = entry.text("source")};
       require(rules.emplace(op, rule).second,
@@ -65,6 +66,32 @@ std::vector<SuperGroup> read_super_groups(const JsonReader& file) {
     return a.ops.size() > b.ops.size();
   });
   return groups;
+}
+
+std::vector<DataMovementOp> read_data_movement(const JsonReader& file) {
+  const JsonReader movement = file.object("data_movement");
+  movement.allow_only({"ops", "direction", "why", "source"});
+  if (movement.text("direction") != "forward") {
+    movement.fail("direction", "\"forward\"");
+  }
+  std::vector<DataMovementOp> ops;
+  for (const Json& entry : movement.value("ops")) {
+    if (entry.is_string()) {
+      ops.push_back({.op_type = entry.get<std::string>()});
+      continue;
+    }
+    const JsonReader reader(entry, movement.where() + ": \"ops\"");
+    reader.allow_only({"op", "attribute", "values", "zero_inputs"});
+    DataMovementOp op{.op_type = reader.text("op"), .attribute = reader.text_or("attribute", "")};
+    if (!op.attribute.empty()) {
+      op.values = reader.texts("values");
+    }
+    if (reader.has("zero_inputs")) {
+      op.zero_inputs = reader.value("zero_inputs").get<std::vector<int>>();
+    }
+    ops.push_back(std::move(op));
+  }
+  return ops;
 }
 
 }  // namespace
@@ -105,12 +132,7 @@ Target Target::load(const std::string& name_or_path) {
   target.source_ = file.text("source");
   target.default_float_ = parse_dtype(file.text("default_float"));
   target.rules_ = read_rules(file);
-  const JsonReader movement = file.object("data_movement");
-  movement.allow_only({"ops", "direction", "why", "source"});
-  if (movement.text("direction") != "forward") {
-    movement.fail("direction", "\"forward\"");
-  }
-  target.data_movement_ = movement.texts("ops");
+  target.data_movement_ = read_data_movement(file);
   target.super_groups_ = read_super_groups(file);
   return target;
 }
@@ -120,8 +142,11 @@ OpRule Target::rule(std::string_view op_type) const {
   return found == rules_.end() ? OpRule{} : found->second;
 }
 
-bool Target::moves_data(std::string_view op_type) const {
-  return std::find(data_movement_.begin(), data_movement_.end(), op_type) != data_movement_.end();
+const DataMovementOp* Target::data_movement(std::string_view op_type) const {
+  const auto found = std::find_if(
+      data_movement_.begin(), data_movement_.end(),
+      [op_type](const DataMovementOp& op) { return op.op_type == op_type; });
+  return found == data_movement_.end() ? nullptr : &*found;
 }
 
 }  // namespace halfstep

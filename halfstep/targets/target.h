@@ -15,7 +15,7 @@ namespace halfstep {
 enum class QuantizeWhen : std::uint8_t {
   never,    ///< not in the target's list: computed in the default float type
   always,   ///< its inputs are quantized for it
-  between,  ///< only where every float input already comes from a quantized op
+  between,  ///< only inside a region: inputs come from, and the result goes to, quantized ops or the graph's border
   weight,   ///< only its constant weight is stored as integers
 };
 
@@ -29,8 +29,18 @@ struct SuperGroup {
   std::string source{};
 };
 
+/// An operator that copies or selects values of its first input: input and outputs carry equal encodings.
+/// Source: QAIRT quantization specification, "Handle data movement ops".
+struct DataMovementOp {
+  std::string op_type{};
+  std::string attribute{};            ///< if not empty, only with one of `values` ("" = not given)
+  std::vector<std::string> values{};
+  std::vector<int> zero_inputs{};     ///< only if these inputs are absent or constant zeros (Pad's value)
+};
+
 struct OpRule {
   QuantizeWhen when = QuantizeWhen::never;
+  bool float_output = false;  ///< may write float when only float ops read it
   std::string why{};
   std::string source{};
 };
@@ -53,8 +63,9 @@ class Target {
   [[nodiscard]] const std::map<std::string, OpRule, std::less<>>& rules() const noexcept {
     return rules_;
   }
-  [[nodiscard]] bool moves_data(std::string_view op_type) const;
-  [[nodiscard]] const std::vector<std::string>& data_movement() const noexcept {
+  /// Null if the operator is no data movement.
+  [[nodiscard]] const DataMovementOp* data_movement(std::string_view op_type) const;
+  [[nodiscard]] const std::vector<DataMovementOp>& data_movement() const noexcept {
     return data_movement_;
   }
   /// Longest patterns first.
@@ -64,7 +75,7 @@ class Target {
   std::string name_{}, summary_{}, source_{};
   Dtype default_float_ = Dtype::float32;
   std::map<std::string, OpRule, std::less<>> rules_{};
-  std::vector<std::string> data_movement_{};
+  std::vector<DataMovementOp> data_movement_{};
   std::vector<SuperGroup> super_groups_{};
 };
 

@@ -1,0 +1,148 @@
+#include "halfstep/adaptation/structure.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "halfstep/model/op_facts.h"
+
+namespace halfstep {
+namespace {
+
+bool is_one_of(const std::string& op_type, const std::vector<std::string>& ops) {
+  return std::find(ops.begin(), ops.end(), op_type) != ops.end();
+}
+
+/// All inputs but `data_slot` are absent or constant: an activation's bounds are known.
+bool others_constant(const GraphIndex& graph, const onnx::NodeProto& node, int data_slot) {
+  for (int slot = 0; slot < node.input_size(); ++slot) {
+    if (slot != data_slot && !node.input(slot).empty() &&
+        graph.constant(node.input(slot)) == nullptr) {
+      return false;
+    }
+  }
+  return true;
+}
+
+int live_outputs(const onnx::NodeProto& node) {
+  return static_cast<int>(std::count_if(node.output().begin(), node.output().end(),
+                                        [](const std::string& name) { return !name.empty(); }));
+}
+
+/// The only reader of the node's only output, or nullptr.
+const Consumer* single_reader(const GraphIndex& graph, const onnx::NodeProto& node) {
+  if (live_outputs(node) != 1 || graph.is_graph_output(node.output(0))) {
+    return nullptr;
+  }
+  const auto readers = graph.consumers(node.output(0));
+  return readers.size() == 1 && readers[0].slot >= 0 ? &readers[0] : nullptr;
+}
+
+bool fits_stage(const GraphIndex& graph, const SuperGroup& pattern, std::size_t stage,
+                const onnx::NodeProto& previous, const Consumer& reader) {
+  const onnx::NodeProto& node = graph.graph().node(reader.node);
+  if (!is_onnx_domain(node) || !is_one_of(node.op_type(), pattern.ops[stage]) ||
+      live_outputs(node) != 1) {
+    return false;
+  }
+  if (pattern.bias && stage == 1) {
+    // Without a constant weight the added constant is no bias: a mask on attention scores, say.
+    return constant_bias_slot(graph, node) == 1 - reader.slot && previous.input_size() > 1 &&
+           graph.constant(previous.input(1)) != nullptr;
+  }
+  return others_constant(graph, node, reader.slot);
+}
+
+}  // namespace
+
+GraphStructure::GraphStructure(const GraphIndex& graph, const Target& target,
+                               const std::function<bool(int node)>& usable)
+    : group_of_(static_cast<std::size_t>(graph.graph().node_size()), -1) {
+  const auto free = [&](int node) {
+    return group_of_[static_cast<std::size_t>(node)] < 0 && usable(node);
+  };
+  const auto match = [&](int head, const SuperGroup& pattern) {
+    const onnx::NodeProto& first = graph.graph().node(head);
+    FoundGroup found{.pattern = &pattern};
+    if (!is_onnx_domain(first) || !is_one_of(first.op_type(), pattern.ops[0])) {
+      return found;
+    }
+    std::vector<int> nodes{head};
+    for (std::size_t stage = 1; stage < pattern.ops.size(); ++stage) {
+      const onnx::NodeProto& previous = graph.graph().node(nodes.back());
+      const Consumer* reader = single_reader(graph, previous);
+      if (reader == nullptr || !free(reader->node) ||
+          !fits_stage(graph, pattern, stage, previous, *reader)) {
+        return found;
+      }
+      nodes.push_back(reader->node);
+    }
+    found.nodes = std::move(nodes);
+    return found;
+  };
+  for (int head = 0; head < graph.graph().node_size(); ++head) {
+    if (!free(head)) {
+      continue;
+    }
+    for (const SuperGroup& pattern : target.super_groups()) {
+      FoundGroup found = match(head, pattern);
+      if (found.nodes.empty()) {
+        continue;
+      }
+      for (const int node : found.nodes) {
+        group_of_[static_cast<std::size_t>(node)] = static_cast<int>(groups_.size());
+        if (node != found.nodes.back()) {
+          inner_.insert(graph.graph().node(node).output(0));
+        }
+      }
+      groups_.push_back(std::move(found));
+      break;
+    }
+  }
+}
+
+const FoundGroup* GraphStructure::group_of(int node) const {
+  const int group = group_of_[static_cast<std::size_t>(node)];
+  return group < 0 ? nullptr : &groups_[static_cast<std::size_t>(group)];
+}
+
+bool moves_data(const GraphIndex& graph, const Model& model, const Target& target,
+                const onnx::NodeProto& node) {
+  const DataMovementOp* op = is_onnx_domain(node) ? target.data_movement(node.op_type()) : nullptr;
+  if (op == nullptr) {
+    return false;
+  }
+  if (!op->attribute.empty()) {
+    const onnx::AttributeProto* attribute = find_attribute(node, op->attribute);
+    if (!is_one_of(attribute == nullptr ? std::string() : attribute->s(), op->values)) {
+      return false;
+    }
+  }
+  return std::all_of(op->zero_inputs.begin(), op->zero_inputs.end(), [&](int slot) {
+    if (slot >= node.input_size() || node.input(slot).empty()) {
+      return true;
+    }
+    const onnx::TensorProto* value = graph.constant(node.input(slot));
+    if (value == nullptr) {
+      return false;
+    }
+    const std::vector<float> values = model.floats(*value);
+    return std::all_of(values.begin(), values.end(), [](float v) { return v == 0.0F; });
+  });
+}
+
+int constant_bias_slot(const GraphIndex& graph, const onnx::NodeProto& node) {
+  for (int slot = 0; node.input_size() == 2 && slot < 2; ++slot) {
+    const onnx::TensorProto* value = graph.constant(node.input(slot));
+    if (value == nullptr || value->data_type() != onnx::TensorProto::FLOAT ||
+        value->dims_size() == 0) {
+      continue;
+    }
+    const Shape shape = shape_of(*value);
+    if (std::all_of(shape.begin(), shape.end() - 1, [](std::int64_t extent) { return extent == 1; })) {
+      return slot;
+    }
+  }
+  return -1;
+}
+
+}  // namespace halfstep

@@ -1,0 +1,145 @@
+#include "halfstep/plan.h"
+
+#include <algorithm>
+#include <tuple>
+#include <unordered_map>
+
+#include "halfstep/plan_recipe.h"
+#include "halfstep/plan_regions.h"
+#include "halfstep/plan_weights.h"
+#include "halfstep/support/error.h"
+
+namespace halfstep {
+namespace {
+
+class Planner {
+ public:
+  Planner(const Model& model, const GraphIndex& graph, const Recipe& recipe, const Target& target,
+          Diagnostics& diagnostics)
+      : graph_(graph),
+        recipe_(recipe),
+        view_(recipe, graph),
+        structure_(graph, target, [this](int node) { return view_.float_rule(node) == nullptr; }),
+        regions_(find_regions(model, graph, view_, target, structure_)),
+        weights_(model, graph, recipe, view_, diagnostics) {}
+
+  Plan make() {
+    view_.check_rules();
+    plan_.nodes = regions_.nodes;
+    for (int node = 0; node < graph_.graph().node_size(); ++node) {
+      plan_node(node);
+    }
+    plan_.weights = weights_.take();
+    return std::move(plan_);
+  }
+
+ private:
+  const onnx::NodeProto& proto(int node) const { return graph_.graph().node(node); }
+
+  void plan_node(int node) {
+    const NodePlan& decision = plan_.nodes[static_cast<std::size_t>(node)];
+    if (decision.weight_only) {
+      weights_.add_weight(node);
+    } else if (decision.quantized) {
+      plan_inputs(node);
+      plan_outputs(node, std::string());
+    } else if (decision.carries) {
+      add_activation(proto(node).input(0), std::string());
+      plan_outputs(node, source_of(proto(node).input(0)));
+    }
+  }
+
+  void plan_inputs(int node) {
+    const onnx::NodeProto& op = proto(node);
+    const int bias_slot = group_bias_slot(node);
+    for (const int slot : data_slots(graph_, op)) {
+      if (slot == bias_slot) {
+        continue;
+      }
+      if (graph_.constant(op.input(slot)) == nullptr) {
+        add_activation(op.input(slot), std::string());
+      } else if (!weights_.add_weight_at(node, slot)) {
+        weights_.add_operand(node, slot);
+      }
+    }
+    plan_bias(node, bias_slot);
+  }
+
+  /// In a group whose second stage adds the bias: that input slot of this node, else -1.
+  int group_bias_slot(int node) const {
+    const FoundGroup* group = structure_.group_of(node);
+    const bool adds = group != nullptr && group->pattern->bias && group->nodes[1] == node;
+    return adds ? constant_bias_slot(graph_, proto(node)) : -1;
+  }
+
+  void plan_bias(int node, int group_slot) {
+    if (!recipe_.quantize_bias) {
+      return;
+    }
+    if (group_slot >= 0) {
+      const int head = structure_.group_of(node)->nodes[0];
+      weights_.add_bias(plan_, head, {.node = node, .slot = group_slot});
+      return;
+    }
+    const std::optional<int> slot = op_facts(proto(node)).bias_slot;
+    if (slot && *slot < proto(node).input_size()) {
+      weights_.add_bias(plan_, node, {.node = node, .slot = *slot});
+    }
+  }
+
+  void plan_outputs(int node, const std::string& source) {
+    if (regions_.float_output[static_cast<std::size_t>(node)]) {
+      return;
+    }
+    for (const std::string& output : proto(node).output()) {
+      const int type = graph_.type(output).elem_type;
+      if (!output.empty() && (type == 0 || type == onnx::TensorProto::FLOAT) &&
+          !structure_.is_inner(output)) {
+        add_activation(output, source);
+      }
+    }
+  }
+
+  std::string source_of(const std::string& tensor) const {
+    const auto found = sources_.find(tensor);
+    return found == sources_.end() || found->second.empty() ? tensor : found->second;
+  }
+
+  void add_activation(const std::string& tensor, std::string source) {
+    if (structure_.is_inner(tensor) || sources_.contains(tensor)) {
+      return;
+    }
+    const SpecOrFloat spec = view_.activation(tensor);
+    if (!spec) {
+      return;
+    }
+    if (!source.empty() && view_.names_activation(tensor)) {
+      source.clear();  // the user wants this one to have its own encoding
+    }
+    try {
+      plan_.activations.push_back(
+          {.tensor = tensor, .spec = resolve(*spec, Role::activation), .source = source});
+    } catch (const Error& error) {
+      throw error.within("recipe " + recipe_.name + ": activation '" + tensor + "'");
+    }
+    sources_.emplace(tensor, std::move(source));
+  }
+
+  const GraphIndex& graph_;
+  const Recipe& recipe_;
+  RecipeView view_;
+  GraphStructure structure_;
+  Regions regions_;
+  WeightPlanner weights_;
+  Plan plan_{};
+  std::unordered_map<std::string, std::string> sources_{};  // planned activation -> whose encoding
+};
+
+}  // namespace
+
+Plan make_plan(const Model& model, const GraphIndex& graph, const Recipe& recipe,
+               const Target& target, Diagnostics& diagnostics) {
+  return Planner(model, graph, recipe, target, diagnostics).make();
+}
+
+}  // namespace halfstep

@@ -1,0 +1,98 @@
+#include "halfstep/plan_recipe.h"
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+#include "halfstep/support/error.h"
+
+namespace halfstep {
+namespace {
+
+/// The names a rule could have meant, for the closest match.
+std::vector<std::string> candidates(const RecipeRule& rule, const GraphIndex& graph) {
+  std::set<std::string> names;
+  for (const onnx::NodeProto& node : graph.graph().node()) {
+    if (rule.kind == MatchKind::node || rule.kind == MatchKind::any) {
+      names.insert(node.name());
+    }
+    if (rule.kind == MatchKind::op || rule.kind == MatchKind::any) {
+      names.insert(node.op_type());
+    }
+  }
+  if (rule.kind == MatchKind::tensor || rule.kind == MatchKind::any) {
+    const std::vector<std::string> tensors = graph.tensor_names();
+    names.insert(tensors.begin(), tensors.end());
+  }
+  return {names.begin(), names.end()};
+}
+
+}  // namespace
+
+bool RecipeView::selects_node(const RecipeRule& rule, int node) const {
+  const onnx::NodeProto& proto = graph_.graph().node(node);
+  return rule.selects_node(proto.name(), proto.op_type());
+}
+
+const RecipeRule* RecipeView::float_rule(int node) const {
+  const RecipeRule* decided = nullptr;
+  for (const RecipeRule& rule : recipe_.rules) {
+    if (rule.activation && selects_node(rule, node)) {
+      decided = rule.activation->has_value() ? nullptr : &rule;
+    }
+  }
+  return decided;
+}
+
+SpecOrFloat RecipeView::activation(const std::string& tensor) const {
+  SpecOrFloat spec = recipe_.activation;
+  const int producer = graph_.producer(tensor);
+  for (const RecipeRule& rule : recipe_.rules) {
+    if (!rule.activation) {
+      continue;
+    }
+    // A rule on a node that keeps it float says nothing of what others need of its output.
+    const bool by_node = producer >= 0 && rule.activation->has_value() && selects_node(rule, producer);
+    if (by_node || rule.selects_tensor(tensor)) {
+      spec = *rule.activation;
+    }
+  }
+  return spec;
+}
+
+bool RecipeView::names_activation(const std::string& tensor) const {
+  return std::any_of(recipe_.rules.begin(), recipe_.rules.end(), [&](const RecipeRule& rule) {
+    return rule.activation && rule.selects_tensor(tensor);
+  });
+}
+
+SpecOrFloat RecipeView::weight(int node, const std::string& tensor) const {
+  SpecOrFloat spec = recipe_.weight;
+  for (const RecipeRule& rule : recipe_.rules) {
+    if (rule.weight && (selects_node(rule, node) || rule.selects_tensor(tensor))) {
+      spec = *rule.weight;
+    }
+  }
+  return spec;
+}
+
+void RecipeView::check_rules() const {
+  const std::vector<std::string> tensors = graph_.tensor_names();
+  for (const RecipeRule& rule : recipe_.rules) {
+    bool used = std::any_of(tensors.begin(), tensors.end(),
+                            [&](const std::string& tensor) { return rule.selects_tensor(tensor); });
+    for (int node = 0; !used && node < graph_.graph().node_size(); ++node) {
+      used = selects_node(rule, node);
+    }
+    if (used) {
+      continue;
+    }
+    const std::string close = closest_match(rule.glob, candidates(rule, graph_));
+    throw Error(ErrorKind::invalid_argument,
+                rule.origin + ": \"" + rule.glob + "\" matches no node, operator or tensor of the model" +
+                    (close.empty() ? "; `halfstep inspect` lists them"
+                                   : "; did you mean \"" + close + "\"?"));
+  }
+}
+
+}  // namespace halfstep

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+
+#include "halfstep/calibration/recipe.h"
+#include "halfstep/model/graph_index.h"
+
+namespace halfstep {
+
+/// The recipe's answer for single tensors and nodes of one graph: base spec, then every matching rule.
+class RecipeView {
+ public:
+  RecipeView(const Recipe& recipe, const GraphIndex& graph) : recipe_(recipe), graph_(graph) {}
+
+  /// The rule that keeps this node float, or null.
+  [[nodiscard]] const RecipeRule* float_rule(int node) const;
+  /// What the value of an activation is stored as.
+  [[nodiscard]] SpecOrFloat activation(const std::string& tensor) const;
+  /// A rule speaks of this very tensor (it then does not just carry its neighbour's encoding).
+  [[nodiscard]] bool names_activation(const std::string& tensor) const;
+  [[nodiscard]] SpecOrFloat weight(int node, const std::string& tensor) const;
+  /// Errors: invalid_argument for the first rule that selects no node and no tensor, with the closest name.
+  void check_rules() const;
+
+ private:
+  [[nodiscard]] bool selects_node(const RecipeRule& rule, int node) const;
+  const Recipe& recipe_;
+  const GraphIndex& graph_;
+};
+
+}  // namespace halfstep

@@ -1,0 +1,249 @@
+#include "halfstep/plan_regions.h"
+
+#include <algorithm>
+#include <string_view>
+#include <unordered_set>
+
+#include "halfstep/model/op_facts.h"
+
+namespace halfstep {
+namespace {
+
+constexpr int kFloat = onnx::TensorProto::FLOAT;
+
+std::string type_name(int elem_type) {
+  return onnx::TensorProto::DataType_Name(static_cast<onnx::TensorProto::DataType>(elem_type));
+}
+
+/// 0 if unknown.
+int element_type(const GraphIndex& graph, const std::string& tensor) {
+  const onnx::TensorProto* constant = graph.constant(tensor);
+  return constant != nullptr ? constant->data_type() : graph.type(tensor).elem_type;
+}
+
+bool is_wide_float(int elem_type) {
+  return elem_type == onnx::TensorProto::FLOAT16 || elem_type == onnx::TensorProto::BFLOAT16 ||
+         elem_type == onnx::TensorProto::DOUBLE;
+}
+
+class RegionFinder {
+ public:
+  RegionFinder(const Model& model, const GraphIndex& graph, const RecipeView& recipe,
+               const Target& target, const GraphStructure& structure)
+      : model_(model), graph_(graph), recipe_(recipe), target_(target), structure_(structure) {
+    const auto count = static_cast<std::size_t>(graph.graph().node_size());
+    regions_.nodes.resize(count);
+    regions_.float_output.assign(count, false);
+  }
+
+  Regions find() {
+    for (int node = 0; node < graph_.graph().node_size(); ++node) {
+      forward(node);
+    }
+    for (int node = graph_.graph().node_size() - 1; node >= 0; --node) {
+      backward(node);
+    }
+    return std::move(regions_);
+  }
+
+ private:
+  NodePlan& plan(int node) { return regions_.nodes[static_cast<std::size_t>(node)]; }
+  const onnx::NodeProto& proto(int node) const { return graph_.graph().node(node); }
+
+  bool ready(const std::string& tensor) const {
+    return ready_.contains(tensor) || graph_.is_graph_input(tensor);
+  }
+
+  void mark_ready(int node) {
+    for (const std::string& output : proto(node).output()) {
+      ready_.insert(output);
+    }
+  }
+
+  void forward(int node) {
+    const FoundGroup* group = structure_.group_of(node);
+    if (group != nullptr && group->nodes.front() != node) {
+      plan(node) = plan(group->nodes.front());
+      plan(node).weight_only = false;
+      if (plan(node).quantized) {
+        mark_ready(node);
+      }
+      return;
+    }
+    decide(node);
+    if (plan(node).quantized || plan(node).carries) {
+      mark_ready(node);
+    }
+  }
+
+  void decide(int node) {
+    const onnx::NodeProto& op = proto(node);
+    NodePlan& decision = plan(node);
+    const std::vector<int> slots = data_slots(graph_, op);
+    if (slots.empty()) {
+      return;
+    }
+    const OpRule rule = is_onnx_domain(op) ? target_.rule(op.op_type()) : OpRule{};
+    decision.float_reason = refusal(node, slots, rule);
+    if (!decision.float_reason.empty()) {
+      decision.weight_only = weight_alone(node, rule);
+      return;
+    }
+    if (rule.when == QuantizeWhen::always) {
+      decision.quantized = true;
+    } else if (rule.when == QuantizeWhen::between) {
+      decide_between(node, slots);
+    } else {
+      decide_movement(node);
+    }
+  }
+
+  /// Why this node cannot be quantized at all; empty if it can.
+  std::string refusal(int node, const std::vector<int>& slots, const OpRule& rule) const {
+    const onnx::NodeProto& op = proto(node);
+    for (const int slot : slots) {
+      const int type = element_type(graph_, op.input(slot));
+      if (is_wide_float(type)) {
+        return "element type " + type_name(type) + ": only float32 is quantized";
+      }
+    }
+    if (const RecipeRule* by_user = recipe_.float_rule(node)) {
+      return "kept float by " + by_user->origin;
+    }
+    if (!is_onnx_domain(op)) {
+      return "operator of domain " + op.domain();
+    }
+    if (rule.when == QuantizeWhen::always || rule.when == QuantizeWhen::between) {
+      const bool constant = std::all_of(slots.begin(), slots.end(), [&](int slot) {
+        return graph_.constant(op.input(slot)) != nullptr;
+      });
+      return constant ? "all inputs are constant" : activations_wanted(op);
+    }
+    if (moves_data(graph_, model_, target_, op) && graph_.constant(op.input(0)) == nullptr) {
+      return activations_wanted(op);
+    }
+    if (rule.when == QuantizeWhen::weight) {
+      return "only its weight is stored as integers";
+    }
+    return "no integer kernel for " + op.op_type() + " on " + target_.name();
+  }
+
+  std::string activations_wanted(const onnx::NodeProto& op) const {
+    const bool wanted = recipe_.activation(op.output(0)).has_value();
+    return wanted ? std::string() : "the recipe keeps activations float";
+  }
+
+  /// A float node whose constant weight is stored as integers all the same.
+  bool weight_alone(int node, const OpRule& rule) const {
+    const OpFacts facts = op_facts(proto(node));
+    if (rule.when == QuantizeWhen::never || !facts.weight ||
+        facts.weight->slot >= proto(node).input_size()) {
+      return false;
+    }
+    const onnx::TensorProto* weight = graph_.constant(proto(node).input(facts.weight->slot));
+    return weight != nullptr && weight->data_type() == kFloat;
+  }
+
+  void decide_between(int node, const std::vector<int>& slots) {
+    const onnx::NodeProto& op = proto(node);
+    for (const int slot : slots) {
+      const std::string& input = op.input(slot);
+      const onnx::TensorProto* constant = graph_.constant(input);
+      if (constant != nullptr && element_count(shape_of(*constant)) != 1) {
+        plan(node).float_reason = "its constant operand has more than one value";
+      } else if (constant == nullptr && !ready(input)) {
+        plan(node).float_reason = "an input comes from a float op";
+      }
+    }
+    plan(node).quantized = plan(node).float_reason.empty();
+  }
+
+  void decide_movement(int node) {
+    if (ready(proto(node).input(0))) {
+      plan(node).carries = true;
+    } else {
+      plan(node).float_reason = "moves float data";
+    }
+  }
+
+  bool wanted(int node) const {
+    const auto& outputs = proto(node).output();
+    return std::any_of(outputs.begin(), outputs.end(), [this](const std::string& output) {
+      return wanted_.contains(output) || graph_.is_graph_output(output) ||
+             (!output.empty() && recipe_.names_activation(output));
+    });
+  }
+
+  void backward(int node) {
+    const FoundGroup* group = structure_.group_of(node);
+    if (group != nullptr && group->nodes.back() != node) {
+      const auto tail = static_cast<std::size_t>(group->nodes.back());
+      if (plan(node).quantized && !regions_.nodes[tail].quantized) {
+        plan(node).quantized = false;
+        plan(node).float_reason = regions_.nodes[tail].float_reason;
+      }
+      if (plan(node).quantized) {
+        want_inputs(node);
+      }
+      return;
+    }
+    const int head = group == nullptr ? node : group->nodes.front();
+    const OpRule rule = target_.rule(proto(head).op_type());
+    if (plan(node).carries && !wanted(node)) {
+      plan(node) = {.float_reason = "moves float data"};
+    }
+    if (plan(node).quantized && !wanted(node)) {
+      if (rule.when == QuantizeWhen::between) {
+        plan(node) = {.float_reason = "only float ops read it"};
+      } else {
+        regions_.float_output[static_cast<std::size_t>(node)] = rule.float_output;
+      }
+    }
+    if (plan(node).quantized || plan(node).carries) {
+      want_inputs(node);
+    }
+  }
+
+  void want_inputs(int node) {
+    for (const int slot : data_slots(graph_, proto(node))) {
+      if (slot == 0 || !plan(node).carries) {
+        wanted_.insert(proto(node).input(slot));
+      }
+    }
+  }
+
+  const Model& model_;
+  const GraphIndex& graph_;
+  const RecipeView& recipe_;
+  const Target& target_;
+  const GraphStructure& structure_;
+  Regions regions_{};
+  std::unordered_set<std::string_view> ready_{};
+  std::unordered_set<std::string_view> wanted_{};
+};
+
+}  // namespace
+
+std::vector<int> data_slots(const GraphIndex& graph, const onnx::NodeProto& node) {
+  const OpFacts facts = op_facts(node);
+  std::vector<int> slots;
+  const int end = std::min(node.input_size(), facts.data_inputs.value_or(node.input_size()));
+  for (int slot = 0; slot < end; ++slot) {
+    const std::string& input = node.input(slot);
+    if (input.empty() || slot == facts.bias_slot) {
+      continue;
+    }
+    const int type = element_type(graph, input);
+    if (type == 0 || type == kFloat || is_wide_float(type)) {
+      slots.push_back(slot);
+    }
+  }
+  return slots;
+}
+
+Regions find_regions(const Model& model, const GraphIndex& graph, const RecipeView& recipe,
+                     const Target& target, const GraphStructure& structure) {
+  return RegionFinder(model, graph, recipe, target, structure).find();
+}
+
+}  // namespace halfstep
