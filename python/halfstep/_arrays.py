@@ -1,0 +1,72 @@
+"""What counts as an array, and how arrays travel between NumPy and the library without copies.
+
+Called by the native module too. Frameworks are never imported: their objects are recognized by what
+they offer.
+"""
+
+import sys
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+
+def dtype_named(name: str) -> np.dtype[Any]:
+    """The NumPy dtype of a name; formats that NumPy lacks are those of ml_dtypes.
+
+    Errors: ImportError if ml_dtypes is needed and not installed.
+    """
+    name = {"boolean": "bool", "float4_e2m1fn_x2": "float4_e2m1fn"}.get(name, name)
+    try:
+        return np.dtype(name)
+    except TypeError:
+        pass
+    try:
+        import ml_dtypes
+    except ImportError as error:
+        message = f"NumPy has no dtype {name}; `pip install ml_dtypes` brings it"
+        raise ImportError(message) from error
+    return np.dtype(getattr(ml_dtypes, name))
+
+
+def as_array(value: Any) -> Array:
+    """`value` as a NumPy array in the machine's byte order; no copy if it is one already.
+
+    torch tensors on the CPU are shared; of one that requires a gradient the values are taken.
+    """
+    if isinstance(value, np.ndarray):
+        array = value
+    elif is_torch_tensor(value):
+        array = _from_torch(value)
+    else:
+        array = np.asarray(value)
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+def as_dense(value: Any) -> Array:
+    """`as_array`, row-major; a copy only if the values lie in another order."""
+    return np.asarray(as_array(value), order="C")
+
+
+def from_bytes(raw: Array, dtype: str, shape: tuple[int, ...]) -> Array:
+    """The bytes `raw` as an array of this dtype and shape, without a copy."""
+    return raw.view(dtype_named(dtype)).reshape(shape)
+
+
+def is_torch_tensor(value: Any) -> bool:
+    """Whether `value` is a torch tensor. It can only be one if its maker has imported torch."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def _from_torch(tensor: Any) -> Array:
+    tensor = tensor.detach()
+    name = str(tensor.dtype).removeprefix("torch.")
+    try:
+        return np.asarray(tensor.numpy())
+    except TypeError:  # a format that NumPy lacks: the same bits under an integer type
+        torch = sys.modules["torch"]
+        bits = {1: torch.uint8, 2: torch.int16}[tensor.element_size()]
+        return np.asarray(tensor.view(bits).numpy()).view(dtype_named(name))

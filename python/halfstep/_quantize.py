@@ -1,0 +1,156 @@
+"""The whole road and its steps, on models and data in the forms that Python users have them in."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from os import PathLike
+from typing import Any, Protocol
+
+from halfstep import _core
+from halfstep._engine import make_onnxruntime_engine
+from halfstep._errors import InvalidArgument
+from halfstep._samples import Calibration, as_samples
+
+Path = str | PathLike[str]
+ProgressCallback = Callable[[str, int, int], object]
+"""Called with the phase, the steps done and the steps expected (0: unknown)."""
+
+
+class SupportsSerialize(Protocol):
+    """An onnx.ModelProto, or whatever else serializes to one."""
+
+    def SerializeToString(self) -> bytes: ...  # noqa: N802
+
+
+ModelLike = Path | bytes | SupportsSerialize | _core.Model
+
+
+def load(model: ModelLike) -> _core.Model:
+    """The model of a path, of bytes, or of an onnx.ModelProto. A `Model` is returned as it is.
+
+    Errors: InvalidFile (missing, a directory, not an ONNX model, truncated, refused by the ONNX
+    checker).
+    """
+    if isinstance(model, _core.Model):
+        return model
+    if isinstance(model, str | PathLike):
+        return _core.Model.load(model)
+    if isinstance(model, bytes | bytearray | memoryview):
+        return _core.Model.from_bytes(bytes(model))
+    if hasattr(model, "SerializeToString"):
+        return _core.Model.from_bytes(model.SerializeToString())
+    raise InvalidArgument(
+        f"model is of type {type(model).__name__}; expected a path, bytes, an onnx.ModelProto or a "
+        "halfstep.Model"
+    )
+
+
+def quantize(
+    model: ModelLike,
+    calibration: Calibration = None,
+    recipe: Path = "a8w8",
+    target: Path = "cpu",
+    output: Path | None = None,
+    *,
+    encodings_out: Path | None = None,
+    set: str | Iterable[str] = (),
+    exclude: str | Iterable[str] = (),
+    threads: int = 1,
+    dry_run: bool = False,
+    check: bool = True,
+    check_samples: int = 4,
+    strict: bool = False,
+    force: bool = False,
+    cast_inputs: bool = False,
+    progress: ProgressCallback | None = None,
+) -> _core.QuantizeResult:
+    """The quantized model: load, check, calibrate, adapt to the target, write, measure.
+
+    Args:
+        model: path, bytes, onnx.ModelProto or halfstep.Model (which is left as it is).
+        calibration: a folder or .npz file; an iterable of dicts of arrays by input name (also a
+            generator: samples are taken one by one); for models of one input an iterable of arrays;
+            or all samples in one array per input. None for weight-only recipes.
+        recipe: name of a shipped recipe or path of a recipe file.
+        target: name of a shipped target or path of a target file.
+        output: where the Q/DQ model is written; None keeps it in memory only.
+        encodings_out: where the encodings are written (version 2.0.0).
+        set: rules as on the command line, such as "tensor:m act=uint16"; later ones win.
+        exclude: globs on node names, tensor names and op types that stay float.
+        threads: the result does not depend on it.
+        dry_run: plan and sizes only.
+        check: run the result on up to `check_samples` samples and measure it (SQNR in dB).
+        strict: warnings are errors.
+        force: overwrite existing outputs.
+        cast_inputs: allow conversion of samples to the type of the input.
+        progress: called with phase, steps done, steps expected. What it raises stops the work.
+
+    Returns: a QuantizeResult with model, encodings, summary (a dict) and diagnostics.
+
+    Errors: InvalidArgument (recipe, target, option), InvalidFile (model, samples), Unsupported
+    (target or engine), NothingToDo (no tensor would change), IoError. What the iterable or `progress`
+    raises arrives as it was raised. Outputs appear only when everything succeeded.
+    """
+    loaded = load(model)
+    request = _core.QuantizeRequest()
+    request.output = output or ""
+    request.encodings_out = encodings_out or ""
+    request.recipe = str(recipe)
+    request.target = str(target)
+    request.set = _as_list(set)
+    request.exclude = _as_list(exclude)
+    request.threads = threads
+    request.dry_run = dry_run
+    request.check = check
+    request.check_samples = check_samples
+    request.strict = strict
+    request.force = force
+    runs = calibration is not None and not dry_run
+    return _core.quantize(
+        loaded,
+        make_onnxruntime_engine() if runs else None,
+        as_samples(calibration, _core.sample_inputs(loaded)),
+        request,
+        cast_inputs=cast_inputs,
+        progress=progress,
+    )
+
+
+def calibrate(
+    model: ModelLike,
+    calibration: Calibration,
+    tensors: Iterable[str] | Mapping[str, Mapping[str, Any]],
+    *,
+    engine: _core.Engine | None = None,
+    threads: int = 1,
+    cast_inputs: bool = False,
+    progress: ProgressCallback | None = None,
+) -> _core.CalibrationResult:
+    """What `tensors` of the float model show over all samples.
+
+    Args:
+        model, calibration, threads, cast_inputs, progress: as for quantize().
+        tensors: names of float tensors, or the wanted QuantizationSpec (as a dict) by name, whose
+            calculators and float_range count here. Names alone: the range over all samples.
+        engine: None for ONNX Runtime.
+
+    Memory does not grow with the number of samples. NaN and infinity that arise inside the network
+    are left out, counted and named.
+
+    Errors: InvalidArgument (unknown tensor, spec), InvalidFile (samples), Unsupported (engine).
+    """
+    loaded = load(model)
+    if not isinstance(tensors, Mapping):
+        whole = {"qparam_calculator_cls": "global_minmax", "policy": "safe"}
+        tensors = dict.fromkeys(_as_list(tensors), whole)
+    return _core.calibrate(
+        loaded,
+        engine or make_onnxruntime_engine(),
+        as_samples(calibration, _core.sample_inputs(loaded)),
+        {name: dict(spec) for name, spec in tensors.items()},
+        threads=threads,
+        cast_inputs=cast_inputs,
+        progress=progress,
+    )
+
+
+def _as_list(values: str | Iterable[str]) -> Sequence[str]:
+    return [values] if isinstance(values, str) else list(values)
