@@ -47,7 +47,10 @@ LIBRARIES = {
     r"CLI/": ("cli/",),
 }
 # The only headers besides their own that the kernels may include.
-KERNEL_HEADERS = re.compile(r"cstddef|cstdint|cstring|cmath|bit|limits|.*intrin\.h|arm_neon\.h")
+KERNEL_HEADERS = re.compile(
+    r"array|atomic|bit|cmath|cstddef|cstdint|cstring|limits|span|type_traits|utility"
+    r"|.*intrin\.h|arm_neon\.h"
+)
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 TARGET_NAME = re.compile(r"\bhtp_?v\d+\b|\bhtp\b|\blpai\b", re.IGNORECASE)
