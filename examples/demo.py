@@ -19,16 +19,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from demo_parts import packages
+from demo_parts.command import DemoError, find_command, quantize
 from demo_parts.digits import MODELS, Digits
 from demo_parts.ocr import Detector, Recognizer
-from demo_parts.running import (
-    DemoError,
-    aligned,
-    answers,
-    find_command,
-    open_session,
-    quantize,
-)
+from demo_parts.running import answers, open_session
+from demo_parts.table import aligned
 from demo_parts.tasks import Task, write_samples
 
 

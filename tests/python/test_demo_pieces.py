@@ -1,17 +1,25 @@
 """The parts of the demo and the benchmarks that decide what their figures mean."""
 
 import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
 import demo
 import numpy as np
+import onnx
+import processes
 import pytest
+import quantize_static_peer
+import static_peer
+import whole_job
 from demo_parts import packages
+from demo_parts.command import DemoError, find_command
 from demo_parts.digits import MODELS, Digits
 from demo_parts.ocr import line_found, overlap, read_labels
 from demo_parts.pictures import Box, as_input, page, resized, text_lines
-from demo_parts.running import DemoError, aligned, answers, find_command, open_session
+from demo_parts.running import answers, open_session
+from demo_parts.table import aligned
 from demo_parts.tasks import write_samples
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -180,3 +188,73 @@ def test_without_the_packages_only_a_demo_that_was_asked_for_text_fails(
     cells = " ".join(out.splitlines()[2].split())
     assert cells == "digits_cnn 99.0 % 98.0 % 97.0 % 99.5 % 97 kB 33 kB 0.50 ms 0.25 ms"
     assert "x: nothing in demo" in err
+
+
+def test_a_measured_process_has_its_own_cost(tmp_path: Path) -> None:
+    code = "x = b'x' * 300_000_000\nfor _ in range(3_000_000): pass"
+    cost = processes.measure([sys.executable, "-c", code])
+    assert cost.peak_bytes > 300_000_000
+    assert 0.01 < cost.cpu_seconds < 30
+    assert cost.wall_seconds > 0
+
+
+def test_a_measured_process_that_fails_is_an_error_with_its_message() -> None:
+    with pytest.raises(processes.RunError, match=r"exit code 3\nbad input"):
+        processes.measure(
+            [sys.executable, "-c", "import sys; print('bad input', file=sys.stderr); sys.exit(3)"]
+        )
+
+
+def net_result(**changes: float | bool) -> whole_job.NetResult:
+    values = {"plain_cpu": 1.0, "job_cpu": 2.0, "static_cpu": 6.0, "same_bytes": True}
+    values |= {"job_peak": 199e6, "job_peak_few": 199e6, "static_peak": 300e6}
+    return whole_job.NetResult(net="mobilenet_v2", **(values | changes))
+
+
+def test_bars_are_met_at_their_edge() -> None:
+    assert all(net_result().checks().values())
+
+
+@pytest.mark.parametrize(
+    ("changes", "missed"),
+    [
+        ({"plain_cpu": 0.99}, "CPU <= 2 x plain"),
+        ({"static_cpu": 5.99}, "quantize_static takes >= 3 x the CPU"),
+        ({"job_peak": 200e6}, "peak < 200 MB"),
+        ({"job_peak_few": 180e6}, "peak does not grow with the samples"),
+        ({"same_bytes": False}, "same bytes twice, with 1 and 2 threads"),
+    ],
+)
+def test_a_missed_bar_is_shown(changes: dict[str, float], missed: str) -> None:
+    result = net_result(**changes)
+    assert [text for text, met in result.checks().items() if not met] == [missed]
+    text = whole_job.report([result], whole_command=0.2, help_time=0.01)
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    assert f"mobilenet_v2: {missed} NO" in lines
+    assert "one-Conv model, whole command, warm < 100 ms 200.0 ms NO" in lines
+    assert "--help < 50 ms 10.0 ms yes" in lines
+
+
+def test_quantized_op_types_are_those_behind_a_dequantize_linear(tmp_path: Path) -> None:
+    model = onnx.parser.parse_model("""
+      <ir_version: 8, opset_import: ["" : 17]>
+      g (float[4] x) => (float[4] y) <float s = {0.5}, uint8 z = {3}> {
+        q = QuantizeLinear(x, s, z)
+        d = DequantizeLinear(q, s, z)
+        a = Relu(d)
+        b = Sigmoid(a)
+        q2 = QuantizeLinear(b, s, z)
+        d2 = DequantizeLinear(q2, s, z)
+        y = Add(d2, a)
+      }""")
+    onnx.save(model, tmp_path / "m.onnx")
+    assert quantize_static_peer.quantized_op_types(tmp_path / "m.onnx") == ["Add", "Relu"]
+
+
+def test_the_peer_quantizes_what_it_is_told(tmp_path: Path) -> None:
+    task = Digits("digits_cnn_bn")
+    samples = write_samples(task.calibration()[:4], tmp_path / "samples")
+    prepared = static_peer.prepare(task.model, tmp_path)
+    static_peer.quantize_static(prepared, samples, tmp_path / "out.onnx", ["Conv"])
+    assert "Conv" in quantize_static_peer.quantized_op_types(tmp_path / "out.onnx")
+    assert "Gemm" not in quantize_static_peer.quantized_op_types(tmp_path / "out.onnx")

@@ -1,0 +1,147 @@
+"""Accuracy of a8w8 beside ONNX Runtime's quantize_static, on the models of the demo.
+
+Both get the same model, the same samples and the same recipe (min-max, uint8 activations, int8
+weights per channel). quantize_static runs twice: on the op types that halfstep quantized in this
+model, and on all that it knows.
+
+usage: quantize_static_peer.py [--command HALFSTEP] [--cache FOLDER] [--tasks NAME ...] [--json]
+"""
+
+import argparse
+import json
+import logging
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import onnx
+import static_peer
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
+
+from demo_parts import packages
+from demo_parts.command import DemoError, find_command, quantize
+from demo_parts.digits import MODELS, Digits
+from demo_parts.ocr import Detector, Recognizer
+from demo_parts.running import Answers, answers, open_session
+from demo_parts.table import aligned
+from demo_parts.tasks import Task, write_samples
+
+
+@dataclass(frozen=True)
+class Row:
+    """Scores of one way to quantize one model."""
+
+    model: str
+    method: str
+    accuracy: float
+    agreement: float
+    accuracy_unoptimized: float
+    agreement_unoptimized: float
+    bytes: int
+    milliseconds: float
+
+
+def quantized_op_types(path: Path) -> list[str]:
+    """Op types with an input that a DequantizeLinear gives, in name order."""
+    graph = onnx.load(path).graph
+    dequantized = {node.output[0] for node in graph.node if node.op_type == "DequantizeLinear"}
+    return sorted(
+        {
+            node.op_type
+            for node in graph.node
+            if node.op_type != "QuantizeLinear" and dequantized & set(node.input)
+        }
+    )
+
+
+def rows_of(task: Task, command: Path, folder: Path) -> list[Row]:
+    """All ways to quantize the model of one task."""
+    plain = answers(task, open_session(task.model, optimize=True))
+    samples = write_samples(task.calibration(), folder / "samples")
+    ours, peer = folder / "halfstep.onnx", folder / "static.onnx"
+    rows = [row(task, "float", task.model, plain)]
+    quantize(command, task.model, samples, ours)
+    rows.append(row(task, "halfstep", ours, plain))
+    prepared = static_peer.prepare(task.model, folder)
+    for method, op_types in (
+        ("quantize_static, same ops", quantized_op_types(ours)),
+        ("quantize_static, all ops", None),
+    ):
+        static_peer.quantize_static(prepared, samples, peer, op_types)
+        rows.append(row(task, method, peer, plain))
+    return rows
+
+
+def row(task: Task, method: str, path: Path, plain: Answers) -> Row:
+    optimized = answers(task, open_session(path, optimize=True))
+    unoptimized = answers(task, open_session(path, optimize=False))
+    scores = task.score(optimized.values, plain.values)
+    slow_scores = task.score(unoptimized.values, plain.values)
+    return Row(
+        model=task.name,
+        method=method,
+        accuracy=scores.accuracy,
+        agreement=scores.agreement,
+        accuracy_unoptimized=slow_scores.accuracy,
+        agreement_unoptimized=slow_scores.agreement,
+        bytes=path.stat().st_size,
+        milliseconds=optimized.milliseconds,
+    )
+
+
+def report(rows: Sequence[Row]) -> str:
+    lines = [
+        (
+            "model",
+            "method",
+            "accuracy",
+            "like float",
+            "opt. off: accuracy",
+            "like float",
+            "size",
+            "time",
+        )
+    ]
+    for r in rows:
+        shares = (r.accuracy, r.agreement, r.accuracy_unoptimized, r.agreement_unoptimized)
+        lines.append(
+            (
+                r.model,
+                r.method,
+                *(f"{100 * share:.1f} %" for share in shares),
+                f"{r.bytes / 1000:.0f} kB",
+                f"{r.milliseconds:.2f} ms",
+            )
+        )
+    return aligned(lines)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("--command", type=Path, help="the halfstep command (default: installed)")
+    parser.add_argument("--cache", type=Path, default=packages.default_cache())
+    parser.add_argument("--tasks", nargs="+", help="only these models")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    logging.disable(logging.WARNING)
+    try:
+        command = find_command(options.command)
+        fetched = packages.fetch(options.cache)
+        tasks: list[Task] = [*map(Digits, MODELS), Detector(fetched), Recognizer(fetched)]
+        rows: list[Row] = []
+        for task in tasks:
+            if options.tasks is None or task.name in options.tasks:
+                with tempfile.TemporaryDirectory(prefix="halfstep-peer-") as scratch:
+                    rows += rows_of(task, command, Path(scratch))
+    except (DemoError, packages.FetchError) as error:
+        print(f"quantize_static_peer: error: {error}", file=sys.stderr)
+        return 1
+    print(json.dumps([asdict(r) for r in rows], indent=2) if options.json else report(rows))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
