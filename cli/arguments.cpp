@@ -1,0 +1,343 @@
+#include "cli/arguments.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/command_error.h"
+#include "cli/help.h"
+#include "halfstep/support/error.h"
+#include "halfstep/version.h"
+
+namespace halfstep::cli {
+namespace {
+
+// Documented for later versions: refused by name, so that nobody takes them for spelling mistakes.
+constexpr std::array<std::string_view, 7> kLaterCommands = {
+    "calibrate", "stats", "convert", "encodings", "compare", "verify", "explain"};
+constexpr std::array<std::string_view, 6> kLaterOptions = {"--encodings", "--method", "--stats",
+                                                           "--dlc",       "--report", "--lenient"};
+
+constexpr const char* kHelpGroup = "Messages";
+constexpr const char* kExitCodes =
+    "exit codes: 0 done, 1 done with findings, 2 wrong usage, 3 nothing to do, 4 bad input or "
+    "output,\n            5 the target or engine can't, 70 internal error, 130 interrupted";
+
+struct Subcommand {
+  CLI::App* app = nullptr;
+  OutputOptions* common = nullptr;
+  std::function<Command()> result{};
+};
+
+/// Everything that the parser writes to; one member is used.
+struct Parsed {
+  QuantizeArguments quantize{};
+  InspectArguments inspect{};
+  RuleArguments rule{};
+  TargetsArguments targets{};
+  RecipesArguments recipes{};
+};
+
+void add_common(CLI::App& app, OutputOptions& common) {
+  app.set_help_flag("-h,--help", "show this text")->group(kHelpGroup);
+  app.add_flag("--json", common.json, "one JSON document on standard output instead of text")
+      ->group(kHelpGroup);
+  app.add_flag("--debug", common.debug,
+               "on an error print where in the program it arose (addresses for addr2line)")
+      ->group(kHelpGroup);
+}
+
+CLI::Option* add_verbose(CLI::App& app, OutputOptions& common, const char* text) {
+  return app.add_flag("-v,--verbose", common.verbose, text)->group(kHelpGroup);
+}
+
+void add_talk(CLI::App& app, OutputOptions& common) {
+  auto* quiet = app.add_flag("-q,--quiet", common.quiet,
+                             "no progress and no warnings; twice: no summary either")
+                    ->group(kHelpGroup);
+  add_verbose(app, common, "every warning, note and row instead of the first ones")
+      ->excludes(quiet);
+  app.add_flag("!--no-progress", common.progress, "no progress on standard error")
+      ->group(kHelpGroup);
+}
+
+void add_quantize_data(CLI::App& app, QuantizeArguments& a) {
+  app.add_option("MODEL", a.model, "the float ONNX model")->group("Input");
+  app.add_option("--calibration", a.calibration,
+                 "samples: a folder of .npz (arrays by input name) or .npy (one input), one .npz, "
+                 "or with --input-spec a folder of images")
+      ->type_name("DATA")
+      ->group("Input");
+  app.add_option("--input-spec", a.input_spec,
+                 "how images become the input: a JSON file, or "
+                 "'size=224x224,mean=..,std=..,layout=NCHW,order=RGB'")
+      ->type_name("SPEC")
+      ->group("Input");
+  app.add_flag("--cast-inputs", a.cast_inputs,
+               "convert samples of another type to the type of the model's input")
+      ->group("Input");
+  app.add_option("-o,--output", a.output, "the quantized model (ONNX with Q/DQ)")
+      ->type_name("FILE")
+      ->group("Result");
+  app.add_option("--encodings-out", a.encodings_out, "the encodings as JSON, version 2.0.0")
+      ->type_name("FILE")
+      ->group("Result");
+  app.add_flag("--force", a.force, "overwrite existing files")->group("Result");
+  app.add_flag("--dry-run", a.dry_run, "plan and report the sizes; write nothing")->group("Result");
+}
+
+void add_quantize_choices(CLI::App& app, QuantizeArguments& a) {
+  const std::string what = "What is quantized";
+  app.add_option("--recipe", a.recipe,
+                 "a shipped recipe ('halfstep recipes' lists them) or a file; a8w8 if not given")
+      ->type_name("NAME|FILE")
+      ->group(what);
+  app.add_option("--set", a.set,
+                 "one rule more, such as 'op:Softmax act=uint16' or 'tensor:head/* weight=float'; "
+                 "repeatable, later rules win")
+      ->type_name("RULE")
+      ->allow_extra_args(false)
+      ->group(what);
+  app.add_option("--exclude", a.exclude,
+                 "keep in float what matches: node name, tensor name or op type; repeatable")
+      ->type_name("GLOB")
+      ->allow_extra_args(false)
+      ->group(what);
+  app.add_option("--target", a.target,
+                 "a shipped target ('halfstep targets' lists them) or a file; cpu if not given")
+      ->type_name("NAME|FILE")
+      ->group(what);
+  const std::string run = "How it runs";
+  app.add_option("--threads", a.threads, "threads; the result does not depend on it")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024).description(""))
+      ->group(run);
+  app.add_flag("!--no-check", a.check, "do not run the written model to measure its error")
+      ->group(run);
+  app.add_option("--check-samples", a.check_samples, "samples the check compares; 4 if not given")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000000).description(""))
+      ->group(run);
+  app.add_flag("--strict", a.strict, "warnings are errors")->group(run);
+  app.add_option("--onnxruntime", a.onnxruntime,
+                 "the library libonnxruntime.so; else HALFSTEP_ORT, the onnxruntime package of "
+                 "this environment, the system's")
+      ->type_name("FILE")
+      ->group(run);
+}
+
+Subcommand quantize_command(CLI::App& root, QuantizeArguments& a) {
+  CLI::App* app = root.add_subcommand(
+      "quantize", "Quantize an ONNX model: calibrate, choose encodings, write it, measure it");
+  add_quantize_data(*app, a);
+  add_quantize_choices(*app, a);
+  add_common(*app, a.common);
+  add_talk(*app, a.common);
+  return {.app = app, .common = &a.common, .result = [&a] { return Command(a); }};
+}
+
+Subcommand inspect_command(CLI::App& root, InspectArguments& a) {
+  CLI::App* app =
+      root.add_subcommand("inspect", "Show a model: ops, types, sizes, existing encodings, traps");
+  app->add_option("MODEL", a.model, "an ONNX model")->group("Input");
+  add_common(*app, a.common);
+  add_verbose(*app, a.common, "every row instead of the first ones");
+  return {.app = app, .common = &a.common, .result = [&a] { return Command(a); }};
+}
+
+template <typename Arguments>
+Subcommand listing_command(CLI::App& root, Arguments& a, std::string& value, const char* name,
+                           const char* argument, const std::array<const char*, 2>& texts) {
+  CLI::App* app = root.add_subcommand(name, texts[0]);
+  app->add_option(argument, value, texts[1])->group("Input");
+  add_common(*app, a.common);
+  return {.app = app, .common = &a.common, .result = [&a] { return Command(a); }};
+}
+
+std::vector<Subcommand> add_commands(CLI::App& root, Parsed& parsed) {
+  std::vector<Subcommand> commands;
+  commands.push_back(quantize_command(root, parsed.quantize));
+  commands.push_back(inspect_command(root, parsed.inspect));
+  commands.push_back(listing_command(root, parsed.rule, parsed.rule.id, "rule", "ID",
+                                     {"Explain a message, such as recipe/block-fallback",
+                                      "the id in warning[ID]; without one all are listed"}));
+  commands.push_back(
+      listing_command(root, parsed.targets, parsed.targets.name, "targets", "NAME",
+                      {"List the targets, or show one", "a shipped target or a target file"}));
+  commands.push_back(listing_command(root, parsed.recipes, parsed.recipes.name, "recipes", "NAME",
+                                     {"List the recipes, or show one", "a shipped recipe"}));
+  for (const Subcommand& command : commands) {
+    command.app->allow_extras();
+  }
+  return commands;
+}
+
+std::vector<const CLI::App*> all_commands(const CLI::App& root) {
+  return root.get_subcommands([](const CLI::App*) { return true; });
+}
+
+std::string entry_name(const CLI::Option& option) {
+  if (option.get_positional()) {
+    return option.get_name(true);
+  }
+  std::string text = option.get_name(false, true);
+  std::erase(text, '!');
+  for (std::size_t comma = text.find(','); comma != std::string::npos;
+       comma = text.find(',', comma + 2)) {
+    text.insert(comma + 1, " ");
+  }
+  const std::size_t negated = text.find('{');  // of flags that mean the opposite
+  text.resize(std::min(negated, text.size()));
+  return option.get_expected_min() == 0 ? text : text + " " + option.get_type_name();
+}
+
+HelpPage help_page(const CLI::App& app) {
+  HelpPage page{.usage = "halfstep", .description = app.get_description()};
+  if (app.get_parent() != nullptr) {
+    page.usage += " " + app.get_name();
+    page.footer = app.get_name() == "quantize" ? kExitCodes : "";
+  } else {
+    page.usage += " COMMAND [OPTIONS]";
+    HelpGroup group{.title = "Commands"};
+    for (const CLI::App* sub : all_commands(app)) {
+      group.entries.emplace_back(sub->get_name(), sub->get_description());
+    }
+    page.groups.push_back(std::move(group));
+    page.footer = "'halfstep COMMAND --help' explains a command.\n" + std::string(kExitCodes);
+  }
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_positional()) {
+      const std::string name = option->get_name(true);
+      page.usage += name == "MODEL" ? " MODEL" : " [" + name + "]";
+    }
+    const std::string& title = option->get_group();
+    if (page.groups.empty() || page.groups.back().title != title) {
+      page.groups.push_back({.title = title});
+    }
+    page.groups.back().entries.emplace_back(entry_name(*option), option->get_description());
+  }
+  page.usage += app.get_parent() != nullptr ? " [OPTIONS]" : "";
+  return page;
+}
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) {
+      names.push_back("--" + name);
+    }
+  }
+  return names;
+}
+
+template <std::size_t N>
+bool contains(const std::array<std::string_view, N>& names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+bool known_to_a_command(const std::string& option, const CLI::App& root) {
+  return std::ranges::any_of(all_commands(root), [&](const CLI::App* command) {
+    return std::ranges::count(option_names(*command), option) > 0;
+  });
+}
+
+[[noreturn]] void refuse_command(const std::string& word, const CLI::App& root) {
+  if (contains(kLaterCommands, word)) {
+    throw UsageError("the command '" + word + "' is not available yet",
+                     "'halfstep --help' lists the commands of this version");
+  }
+  const bool option = word.starts_with("-");
+  std::vector<std::string> names = option ? option_names(root) : std::vector<std::string>();
+  for (const CLI::App* sub : all_commands(root)) {
+    names.push_back(sub->get_name());
+  }
+  if (option && known_to_a_command(word, root)) {
+    throw UsageError("unknown option '" + word + "' before the command",
+                     "options come after the command: halfstep COMMAND " + word);
+  }
+  const std::string close = closest_match(word, names);
+  throw UsageError((option ? "unknown option '" : "unknown command '") + word + "'",
+                   close.empty() ? "'halfstep --help' lists the commands"
+                                 : "a similar one exists: '" + close + "'");
+}
+
+/// Words of a command that no option or argument took.
+void refuse_extras(const CLI::App& app) {
+  const std::vector<std::string> rest = app.remaining();
+  const auto option = std::ranges::find_if(
+      rest, [](const std::string& word) { return word.starts_with("-") && word != "--"; });
+  const std::string help = "'halfstep " + app.get_name() + " --help' lists what it takes";
+  if (option != rest.end()) {
+    const std::string name = option->substr(0, option->find('='));
+    if (contains(kLaterOptions, name) && app.get_name() == "quantize") {
+      throw UsageError("the option '" + name + "' is not available yet", help);
+    }
+    const std::string close = closest_match(name, option_names(app));
+    throw UsageError("unknown option '" + name + "'",
+                     close.empty() ? help : "a similar one exists: '" + close + "'");
+  }
+  const auto word = std::ranges::find_if(rest, [](const std::string& w) { return w != "--"; });
+  if (word != rest.end()) {
+    throw UsageError("unexpected argument '" + *word + "'", help);
+  }
+}
+
+void require_model(const CLI::App& app, const std::string& model) {
+  if (model.empty()) {
+    throw UsageError("no model given", "usage: halfstep " + app.get_name() + " MODEL ...");
+  }
+}
+
+}  // namespace
+
+Command parse_arguments(const std::vector<std::string>& arguments) {
+  CLI::App root("halfstep " + std::string(kVersion) + ": quantizes neural networks", "halfstep");
+  Parsed parsed;
+  bool version = false;
+  root.set_help_flag("-h,--help", "show this text")->group(kHelpGroup);
+  root.add_flag("-V,--version", version, "show the version")->group(kHelpGroup);
+  root.allow_extras();
+  root.require_subcommand(0, 1);
+  const std::vector<Subcommand> commands = add_commands(root, parsed);
+  const auto used = [&] {
+    return std::ranges::find_if(commands, [](const auto& c) { return c.app->parsed(); });
+  };
+
+  try {
+    root.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::CallForHelp&) {
+    const auto command = used();
+    return PrintText{.text = to_text(help_page(command == commands.end() ? root : *command->app))};
+  } catch (const CLI::ParseError& e) {
+    const auto command = used();
+    const std::string name = command == commands.end() ? "" : command->app->get_name() + " ";
+    throw UsageError(e.what(), "'halfstep " + name + "--help' lists what it takes");
+  }
+  const std::vector<std::string> rest = root.remaining();
+  const auto command = used();
+  if (!rest.empty()) {
+    refuse_command(rest.front(), root);
+  }
+  if (version) {
+    return PrintText{.text = "halfstep " + std::string(kVersion) + "\n"};
+  }
+  if (command == commands.end()) {
+    throw UsageError("no command given", "'halfstep --help' lists the commands");
+  }
+  refuse_extras(*command->app);
+  if (command->app->get_name() == "quantize") {
+    require_model(*command->app, parsed.quantize.model);
+  } else if (command->app->get_name() == "inspect") {
+    require_model(*command->app, parsed.inspect.model);
+  }
+  return command->result();
+}
+
+}  // namespace halfstep::cli

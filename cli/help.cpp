@@ -1,0 +1,69 @@
+#include "cli/help.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <sstream>
+#include <string>
+#include <string_view>
+
+#include "cli/text.h"
+
+namespace halfstep::cli {
+namespace {
+
+constexpr std::size_t kWidth = 100;
+constexpr std::size_t kWidestEntry = 30;
+
+/// `text` broken between words; lines after the first start with `indent` spaces.
+std::string wrapped(const std::string& text, std::size_t indent) {
+  std::istringstream words(text);
+  std::string result;
+  std::string word;
+  std::size_t column = indent;
+  while (words >> word) {
+    const std::size_t width = display_width(word);
+    if (column > indent && column + 1 + width > kWidth) {
+      result += "\n" + std::string(indent, ' ');
+      column = indent;
+    }
+    if (column > indent) {
+      result += ' ';
+      ++column;
+    }
+    result += word;
+    column += width;
+  }
+  return result;
+}
+
+std::string group_text(const HelpGroup& group, std::size_t column) {
+  std::string text = "\n" + group.title + "\n";
+  for (const auto& [left, right] : group.entries) {
+    text += "  " + left;
+    const std::size_t used = 2 + display_width(left);
+    text += used + 2 <= column ? std::string(column - used, ' ') : "\n" + std::string(column, ' ');
+    text += wrapped(right, column) + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string to_text(const HelpPage& page) {
+  std::size_t widest = 0;
+  for (const HelpGroup& group : page.groups) {
+    for (const auto& entry : group.entries) {
+      widest = std::max(widest, std::min(display_width(entry.first), kWidestEntry));
+    }
+  }
+  std::string text = wrapped(page.description, 0) + "\n\nusage: " + page.usage + "\n";
+  for (const HelpGroup& group : page.groups) {
+    text += group_text(group, widest + 4);
+  }
+  if (!page.footer.empty()) {
+    text += "\n" + page.footer + "\n";
+  }
+  return text;
+}
+
+}  // namespace halfstep::cli

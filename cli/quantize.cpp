@@ -1,0 +1,183 @@
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <sched.h>
+
+#include "cli/arguments.h"
+#include "cli/command_error.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/images.h"
+#include "cli/input_spec.h"
+#include "cli/json_document.h"
+#include "cli/output_file.h"
+#include "cli/progress_line.h"
+#include "cli/signals.h"
+#include "cli/summary.h"
+#include "halfstep/calibration/samples.h"
+#include "halfstep/engines/engine.h"
+#include "halfstep/frontends/onnx.h"
+#include "halfstep/model/model.h"
+#include "halfstep/pipeline.h"
+#include "halfstep/support/diagnostic.h"
+#include "halfstep/support/json.h"
+
+namespace halfstep::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Processors this process may use; more than 16 do not pay for calibration.
+int default_threads() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) {
+    return 1;
+  }
+  return std::clamp(CPU_COUNT(&set), 1, 16);
+}
+
+void check_usage(const QuantizeArguments& a) {
+  if (a.output.empty() && a.encodings_out.empty() && !a.dry_run) {
+    throw UsageError("no output given", "add -o OUT.onnx, or --dry-run to see the plan only");
+  }
+  if (a.calibration.empty() && (!a.input_spec.empty() || a.cast_inputs)) {
+    throw UsageError(std::string(a.cast_inputs ? "--cast-inputs" : "--input-spec") +
+                         " is about samples, and there are none",
+                     "add --calibration DATA");
+  }
+  if (!a.input_spec.empty() && a.cast_inputs) {
+    throw UsageError("--cast-inputs is not for images: they get the input's type", "leave it out");
+  }
+}
+
+void check_outputs(const QuantizeArguments& a) {
+  if (a.dry_run) {
+    return;
+  }
+  const std::vector<fs::path> inputs = {a.model, a.calibration, a.recipe, a.target, a.input_spec};
+  if (!a.output.empty()) {
+    check_output("-o", a.output, inputs, a.force);
+  }
+  if (!a.encodings_out.empty()) {
+    check_output("--encodings-out", a.encodings_out, inputs, a.force);
+  }
+  if (!a.output.empty() &&
+      fs::weakly_canonical(a.output) == fs::weakly_canonical(a.encodings_out)) {
+    throw UsageError("-o and --encodings-out are the same file", "give two names");
+  }
+}
+
+QuantizeRequest request_of(const QuantizeArguments& a) {
+  return {.output = a.output,
+          .encodings_out = a.encodings_out,
+          .recipe = a.recipe,
+          .set = a.set,
+          .exclude = a.exclude,
+          .target = a.target,
+          .threads = a.threads > 0 ? a.threads : default_threads(),
+          .dry_run = a.dry_run,
+          .check = a.check,
+          .strict = a.strict,
+          .force = a.force,
+          .check_samples = static_cast<std::size_t>(a.check_samples)};
+}
+
+std::unique_ptr<SampleSource> open_data(const QuantizeArguments& a, const Model& model,
+                                        const Environment& environment, Diagnostics& diagnostics) {
+  if (a.calibration.empty()) {
+    return nullptr;
+  }
+  const std::vector<TensorInfo> inputs = sample_inputs(model);
+  if (a.input_spec.empty()) {
+    return open_samples(a.calibration, inputs, {.cast_inputs = a.cast_inputs});
+  }
+  const Json request = image_request(read_input_spec(a.input_spec), a.calibration, inputs);
+  return open_images(request, inputs.front(), find_python(environment.python), diagnostics);
+}
+
+ProgressStyle progress_style(const OutputOptions& options, const Console& console) {
+  if (!options.progress || options.quiet > 0) {
+    return ProgressStyle::none;
+  }
+  return console.terminal ? ProgressStyle::bar : ProgressStyle::log;
+}
+
+QuantizeResult work(const QuantizeArguments& a, const Environment& environment,
+                    Progress& progress) {
+  const auto start = std::chrono::steady_clock::now();
+  Diagnostics diagnostics;
+  progress.begin("load", 0);
+  Model model = load_onnx(a.model, diagnostics);
+  const std::unique_ptr<SampleSource> samples = open_data(a, model, environment, diagnostics);
+  std::unique_ptr<Engine> engine;
+  if (samples != nullptr && !a.dry_run) {
+    engine =
+        make_onnxruntime_engine(a.onnxruntime.empty() ? environment.onnxruntime : a.onnxruntime);
+  }
+  progress.end();
+  progress.throw_if_cancelled();
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+
+  QuantizeResult result =
+      quantize(std::move(model), samples.get(), engine.get(), request_of(a), progress);
+  result.summary.seconds["load"] += seconds;
+  result.diagnostics.insert(result.diagnostics.begin(), diagnostics.begin(), diagnostics.end());
+  return result;
+}
+
+void print_json(const QuantizeArguments& a, const QuantizeResult& result, Console& console) {
+  Json document = json_document("quantize");
+  document["dry_run"] = a.dry_run;
+  document["output"] = a.output;
+  document["encodings_out"] = a.encodings_out;
+  document["summary"] = to_json(result.summary);
+  document["diagnostics"] = to_json(result.diagnostics);
+  console.out << json_text(document);
+}
+
+void print_text(const QuantizeArguments& a, const QuantizeResult& result, Console& console) {
+  SummaryContext context{.dry_run = a.dry_run, .verbose = a.common.verbose};
+  for (const std::string& file : {a.output, a.encodings_out}) {
+    if (!file.empty() && !a.dry_run) {
+      context.written.push_back(file);
+    }
+  }
+  console.out << summary_text(result.summary, result.diagnostics, context);
+}
+
+}  // namespace
+
+int run_quantize(const QuantizeArguments& arguments, Console& console,
+                 const Environment& environment) {
+  check_usage(arguments);
+  check_outputs(arguments);
+  ProgressLine progress(progress_style(arguments.common, console),
+                        [&](std::string_view text) { console.err << text << std::flush; });
+  const SignalGuard signals(progress);
+  const QuantizeResult result = work(arguments, environment, progress);
+  progress.close();
+
+  if (arguments.common.quiet == 0) {
+    print_diagnostics(console, result.diagnostics, arguments.common.verbose);
+  }
+  if (arguments.common.json) {
+    print_json(arguments, result, console);
+  } else if (arguments.common.quiet < 2) {
+    print_text(arguments, result, console);
+  }
+  const bool findings = std::ranges::any_of(
+      result.diagnostics, [](const Diagnostic& d) { return d.severity == Severity::error; });
+  return findings ? 1 : 0;
+}
+
+}  // namespace halfstep::cli

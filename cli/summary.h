@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "halfstep/pipeline.h"
+#include "halfstep/support/diagnostic.h"
+
+namespace halfstep::cli {
+
+/// What stands around the summary: where the result went.
+struct SummaryContext {
+  std::vector<std::string> written{};  ///< files, in order
+  bool dry_run = false;
+  bool verbose = false;  ///< all rows
+};
+
+/// The closing summary of `quantize` as aligned text: sizes, types, what stayed float, errors,
+/// time.
+[[nodiscard]] std::string summary_text(const QuantizeSummary& summary,
+                                       const Diagnostics& diagnostics,
+                                       const SummaryContext& context);
+
+}  // namespace halfstep::cli

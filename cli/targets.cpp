@@ -1,0 +1,127 @@
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/json_document.h"
+#include "cli/table.h"
+#include "halfstep/core/dtype.h"
+#include "halfstep/support/json.h"
+#include "halfstep/targets/target.h"
+
+namespace halfstep::cli {
+namespace {
+
+std::string_view when_text(QuantizeWhen when) {
+  constexpr std::array<std::string_view, 4> kTexts = {"never", "always", "between", "weight"};
+  return kTexts[static_cast<std::size_t>(when)];
+}
+
+std::string stages_text(const SuperGroup& group) {
+  std::string text;
+  for (const auto& stage : group.ops) {
+    text += text.empty() ? "" : " + ";
+    for (const std::string& op : stage) {
+      text += (&op == &stage.front() ? "" : "|") + op;
+    }
+  }
+  return text;
+}
+
+/// "Pad (if mode is constant, if input 2 is 0)"
+std::string condition_text(const DataMovementOp& op) {
+  std::string text;
+  for (const std::string& value : op.values) {
+    text += text.empty() ? "if " + op.attribute + " is " : " or ";
+    text += value.empty() ? "not given" : value;
+  }
+  for (const int input : op.zero_inputs) {
+    text += (text.empty() ? "if input " : ", if input ") + std::to_string(input) + " is 0";
+  }
+  return text;
+}
+
+std::string data_movement_text(const Target& target) {
+  std::string text;
+  for (const DataMovementOp& op : target.data_movement()) {
+    const std::string condition = condition_text(op);
+    text += (text.empty() ? "" : ", ") + op.op_type;
+    text += condition.empty() ? "" : " (" + condition + ")";
+  }
+  return text;
+}
+
+std::string target_text(const Target& target) {
+  std::string text = target.name() + ": " + target.summary() + "\nsource: " + target.source() +
+                     "\ntensors without encoding: " + std::string(name(target.default_float())) +
+                     "\n\n";
+  Table ops({{.title = "op type"}, {.title = "quantized"}, {.title = "because"}});
+  for (const auto& [op, rule] : target.rules()) {
+    ops.add({op, std::string(when_text(rule.when)), rule.why});
+  }
+  Table groups({{.title = "super group"}, {.title = "ops"}, {.title = "source"}});
+  for (const SuperGroup& group : target.super_groups()) {
+    groups.add({group.name, stages_text(group), group.source});
+  }
+  text += ops.text() + "\nsame encoding on input and outputs: " + data_movement_text(target) + "\n";
+  return text + (groups.empty() ? "" : "\n" + groups.text());
+}
+
+Json target_json(const Target& target) {
+  Json json = {{"name", target.name()},        {"summary", target.summary()},
+               {"source", target.source()},    {"default_float", name(target.default_float())},
+               {"ops", Json::object()},        {"data_movement", target.data_movement()},
+               {"super_groups", Json::array()}};
+  for (const auto& [op, rule] : target.rules()) {
+    json["ops"][op] = {{"when", when_text(rule.when)}, {"why", rule.why}, {"source", rule.source}};
+  }
+  for (const DataMovementOp& op : target.data_movement()) {
+    json["data_movement"].push_back({{"op", op.op_type}, {"condition", condition_text(op)}});
+  }
+  for (const SuperGroup& group : target.super_groups()) {
+    json["super_groups"].push_back(
+        {{"name", group.name}, {"ops", group.ops}, {"source", group.source}});
+  }
+  return json;
+}
+
+void print_list(const TargetsArguments& arguments, Console& console) {
+  Table table({{.title = "target"}, {.title = "summary"}});
+  Json list = Json::array();
+  for (const std::string& shipped : Target::shipped()) {
+    const Target target = Target::load(shipped);
+    table.add({shipped, target.summary()});
+    list.push_back({{"name", shipped}, {"summary", target.summary()}});
+  }
+  if (arguments.common.json) {
+    Json document = json_document("targets");
+    document["targets"] = list;
+    console.out << json_text(document);
+  } else {
+    console.out << table.text();
+  }
+}
+
+}  // namespace
+
+int run_targets(const TargetsArguments& arguments, Console& console) {
+  if (arguments.name.empty()) {
+    print_list(arguments, console);
+    return 0;
+  }
+  const Target target = Target::load(arguments.name);
+  if (arguments.common.json) {
+    Json document = json_document("targets");
+    document["target"] = target_json(target);
+    console.out << json_text(document);
+  } else {
+    console.out << target_text(target);
+  }
+  return 0;
+}
+
+}  // namespace halfstep::cli
