@@ -6,8 +6,10 @@
 namespace halfstep {
 namespace {
 
+/// Scalars and inputs of unknown rank look the same here; the engine itself tells them apart.
 bool shape_fits(const Shape& wanted, const Shape& found) {
-  return std::equal(wanted.begin(), wanted.end(), found.begin(), found.end(),
+  return wanted.empty() ||
+         std::equal(wanted.begin(), wanted.end(), found.begin(), found.end(),
                     [](std::int64_t want, std::int64_t have) { return want < 0 || want == have; });
 }
 

@@ -1,0 +1,30 @@
+#include "halfstep/calibration/byte_stream.h"
+
+#include <system_error>
+
+#include "halfstep/support/error.h"
+
+namespace halfstep {
+
+FileStream::FileStream(const std::filesystem::path& path)
+    : path_(path), file_(path, std::ios::binary) {
+  std::error_code error;
+  size_ = std::filesystem::file_size(path, error);
+  if (error) {
+    throw Error(ErrorKind::invalid_file, "can't be read: " + error.message()).within(path.string());
+  }
+  if (!file_) {
+    throw Error(ErrorKind::io, "can't be opened; check its permissions").within(path.string());
+  }
+}
+
+void FileStream::read(std::span<std::byte> bytes) {
+  file_.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  if (!file_) {
+    throw Error(ErrorKind::invalid_file, "the file ends early (it has " + std::to_string(size_) +
+                                             " bytes); it is truncated, write it again")
+        .within(path_.string());
+  }
+}
+
+}  // namespace halfstep
