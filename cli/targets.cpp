@@ -74,7 +74,7 @@ std::string target_text(const Target& target) {
 Json target_json(const Target& target) {
   Json json = {{"name", target.name()},        {"summary", target.summary()},
                {"source", target.source()},    {"default_float", name(target.default_float())},
-               {"ops", Json::object()},        {"data_movement", target.data_movement()},
+               {"ops", Json::object()},        {"data_movement", Json::array()},
                {"super_groups", Json::array()}};
   for (const auto& [op, rule] : target.rules()) {
     json["ops"][op] = {{"when", when_text(rule.when)}, {"why", rule.why}, {"source", rule.source}};
