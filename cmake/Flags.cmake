@@ -2,7 +2,7 @@
 add_library(halfstep_flags INTERFACE)
 target_compile_options(halfstep_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wconversion -Wshadow
-  $<$<BOOL:${HALFSTEP_DEVELOPER_MODE}>:-Werror>)
+  $<$<BOOL:${HALFSTEP_WARNINGS_AS_ERRORS}>:-Werror>)
 
 # Sanitizers must be everywhere, so they are set for the whole tree.
 if(HALFSTEP_SANITIZERS)

@@ -2,7 +2,8 @@
 find_program(HALFSTEP_CCACHE ccache)
 mark_as_advanced(HALFSTEP_CCACHE)
 if(HALFSTEP_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${HALFSTEP_CCACHE})
+  # Without the build folder in the key, the development build and the wheel share their objects.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_NOHASHDIR=1 ${HALFSTEP_CCACHE})
 endif()
 
 find_program(HALFSTEP_MOLD mold)

@@ -30,4 +30,4 @@ if [[ -z $list ]]; then
   exit 0
 fi
 echo "clang-tidy: $(wc -l <<<"$list") files"
-xargs -P "$(nproc)" -n 4 clang-tidy -p build/dev --quiet --use-color=false <<<"$list" 2> >(grep -v 'warnings generated\|warnings treated' >&2)
+xargs -P "$(nproc)" -n 4 clang-tidy -p build/dev --quiet --use-color=false <<<"$list" 2> >(sed '/warnings generated\|warnings treated\|Processing file/d' >&2)
