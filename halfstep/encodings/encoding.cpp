@@ -218,8 +218,7 @@ bool Encoding::symmetric() const noexcept {
   if (!minval.empty()) {
     return false;
   }
-  const std::int64_t middle =
-      is_unsigned_integer(dtype) ? std::int64_t{1} << (bits(dtype) - 1) : 0;
+  const std::int64_t middle = is_unsigned_integer(dtype) ? std::int64_t{1} << (bits(dtype) - 1) : 0;
   if (zero_point.empty()) {
     return middle == 0;
   }

@@ -20,19 +20,21 @@ enum class Origin : std::uint8_t {
 };
 [[nodiscard]] std::string_view name(Origin origin) noexcept;
 
-/// How one tensor is stored: the result of quantization. Knows no shape; `bind` makes a Mapping for one.
-/// Formula: value = (q - zero_point) * scale, q in the dtype's own range
+/// How one tensor is stored: the result of quantization. Knows no shape; `bind` makes a Mapping for
+/// one. Formula: value = (q - zero_point) * scale, q in the dtype's own range
 ///          minval: value = (q - quant_min) * scale + minval
 struct Encoding {
   Dtype dtype = Dtype::uint8;
   Granularity granularity = PerTensor{};  ///< axes are filled in and not negative
-  /// Shape of the parameters: {} per tensor, {C} per channel, rank of the tensor per block and LPBQ.
+  /// Shape of the parameters: {} per tensor, {C} per channel, rank of the tensor per block and
+  /// LPBQ.
   Shape shape{};
-  std::vector<float> scale{};              ///< one per unit; LPBQ: one per channel. Empty for float types
+  std::vector<float> scale{};  ///< one per unit; LPBQ: one per channel. Empty for float types
   std::vector<std::int64_t> zero_point{};  ///< as many as `scale`, or empty: all 0
   bool half_step = false;                  ///< 2-bit files with zero point -0.5: subtract 0.5 more
   std::vector<float> minval{};             ///< only Formulation::minval
-  std::vector<std::int32_t> block_scale{};  ///< LPBQ: integer scale of each block, `shape` row-major
+  std::vector<std::int32_t>
+      block_scale{};  ///< LPBQ: integer scale of each block, `shape` row-major
   Origin origin = Origin::calibrated;
   bool operator==(const Encoding&) const = default;
 

@@ -19,7 +19,7 @@ Granularity explicit_blocks(const Encoding& encoding) {
   PerBlock result{};
   for (std::size_t i = 0; i < encoding.shape.size(); ++i) {
     const bool blocked = i == static_cast<std::size_t>(*blocks->axis);
-    result.block_size.push_back(blocked                ? blocks->block_size.at(0)
+    result.block_size.push_back(blocked                  ? blocks->block_size.at(0)
                                 : encoding.shape[i] == 1 ? -1
                                                          : 1);
   }
@@ -47,8 +47,8 @@ ResolvedSpec spec_of(const Encoding& encoding, Role role) {
                  role);
 }
 
-/// Steps along the units for a walk over `shape` in row-major order that returns, for each unit, the
-/// index of its channel.
+/// Steps along the units for a walk over `shape` in row-major order that returns, for each unit,
+/// the index of its channel.
 std::vector<std::size_t> channels_of_units(const Shape& shape, std::size_t channel_axis) {
   std::vector<std::size_t> result(static_cast<std::size_t>(element_count(shape)));
   const auto stride = static_cast<std::size_t>(row_major_strides(shape)[channel_axis]);

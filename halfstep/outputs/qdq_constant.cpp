@@ -1,0 +1,121 @@
+// Constant tensors: stored as integers behind a DequantizeLinear.
+#include <algorithm>
+#include <utility>
+
+#include "halfstep/core/quantize.h"
+#include "halfstep/outputs/onnx_storage.h"
+#include "halfstep/outputs/qdq_writer.h"
+
+namespace halfstep {
+namespace {
+
+/// One code a value, in storage_size() bytes of the encoding's own type.
+std::vector<std::byte> quantized(const std::vector<float>& values, const Encoding& encoding,
+                                 const Shape& shape, int threads) {
+  const Mapping mapping = bind(encoding, shape, Role::weight);
+  std::vector<std::byte> codes(values.size() * storage_size(encoding.dtype));
+  quantize({values.data(), shape}, mapping, codes, threads);
+  return codes;
+}
+
+/// The codes that the stored type has for the values of `encoding`.
+std::vector<std::byte> stored_codes(std::vector<float> values, const Encoding& encoding,
+                                    const Shape& shape, int threads) {
+  std::vector<std::byte> codes = quantized(values, encoding, shape, threads);
+  if (!encoding.half_step) {
+    return codes;
+  }
+  // The grid of half steps is a part of the finer stored grid, so the way over its values is exact.
+  dequantize(codes, bind(encoding, shape, Role::weight), {values.data(), shape}, threads);
+  return quantized(values, stored_encoding(encoding), shape, threads);
+}
+
+}  // namespace
+
+void QdqWriter::write_constant(const Subject& subject, const onnx::TensorProto& tensor) {
+  const bool quantize_tensor = subject.encoding != nullptr && subject.read();
+  const bool float_use =
+      std::any_of(subject.uses.begin(), subject.uses.end(),
+                  [](const EncodedUse& use) { return use.encoding->is_float(); });
+  const bool keep_float = float_use || (subject.encoding == nullptr && subject.read());
+  const std::string float_name =
+      quantize_tensor && keep_float ? names_.fresh(subject.name + "_float") : subject.name;
+  if (quantize_tensor) {
+    const int place =
+        subject.plain.empty() ? index_.graph().node_size() : subject.plain.front().node;
+    add_constant(subject, tensor, *subject.encoding, subject.name, {{place, subject.name}});
+  }
+  write_constant_uses(subject, tensor, float_name);
+  model_.drop(tensor);
+  place_float(subject, float_name, keep_float);
+}
+
+void QdqWriter::write_constant_uses(const Subject& subject, const onnx::TensorProto& tensor,
+                                    const std::string& float_name) {
+  std::vector<const EncodedUse*> open;
+  for (const EncodedUse& use : subject.uses) {
+    if (use.encoding->is_float()) {
+      editor_.set_input(use.consumer.node, use.consumer.slot, float_name);
+    } else {
+      editor_.set_input(use.consumer.node, use.consumer.slot, use.derived);
+      open.push_back(&use);
+    }
+  }
+  while (!open.empty()) {
+    const EncodedUse& first = *open.front();
+    const auto rest = std::stable_partition(open.begin(), open.end(), [&](const EncodedUse* use) {
+      return *use->encoding == *first.encoding;
+    });
+    std::vector<std::pair<int, std::string>> outputs;
+    for (auto use = open.begin(); use != rest; ++use) {
+      const std::pair output{(*use)->consumer.node, (*use)->derived};
+      if (std::find(outputs.begin(), outputs.end(), output) == outputs.end()) {
+        outputs.push_back(output);
+      }
+    }
+    add_constant(subject, tensor, *first.encoding, first.derived, outputs);
+    open.erase(open.begin(), rest);
+  }
+}
+
+void QdqWriter::add_constant(const Subject& subject, const onnx::TensorProto& tensor,
+                             const Encoding& encoding, const std::string& base,
+                             const std::vector<std::pair<int, std::string>>& outputs) {
+  const Dtype dtype = onnx_storage(encoding).value().dtype;
+  const std::vector<std::byte> codes =
+      stored_codes(model_.floats(tensor), encoding, subject.shape, options_.threads);
+  std::vector<std::byte> packed(
+      packed_size(static_cast<std::size_t>(element_count(subject.shape)), dtype));
+  pack(codes, dtype, packed);
+
+  const std::string name = names_.fresh(base + "_quantized");
+  editor_.add_initializer(name, dtype, subject.shape, std::move(packed));
+  QdqParams params = add_params(editor_, names_, base, encoding, subject.shape);
+  if (params.scale_node) {
+    editor_.insert_before(outputs.front().first, *std::exchange(params.scale_node, std::nullopt));
+  }
+  for (const auto& [place, output] : outputs) {
+    insert_dequantize(subject, output, params, place, name, output);
+  }
+}
+
+/// The float values stay only while somebody reads them; a DequantizeLinear may have taken their
+/// name.
+void QdqWriter::place_float(const Subject& subject, const std::string& float_name, bool needed) {
+  const int producer = index_.producer(subject.name);
+  if (producer >= 0) {
+    if (!needed) {
+      editor_.remove_node(producer);
+    } else if (float_name != subject.name) {
+      editor_.set_output(producer, subject.name, float_name);
+    }
+    return;
+  }
+  if (!needed) {
+    editor_.remove_initializer(subject.name);
+  } else if (float_name != subject.name) {
+    editor_.rename_initializer(subject.name, float_name);
+  }
+}
+
+}  // namespace halfstep

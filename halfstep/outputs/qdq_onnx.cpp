@@ -1,0 +1,116 @@
+#include "halfstep/outputs/qdq_onnx.h"
+
+#include <algorithm>
+#include <string>
+#include <unordered_set>
+
+#include "halfstep/outputs/onnx_storage.h"
+#include "halfstep/outputs/qdq_writer.h"
+#include "halfstep/support/error.h"
+
+namespace halfstep {
+namespace {
+
+/// From here on an initializer that is also a graph input may be overridden; before, it had to be
+/// one.
+constexpr int kIrOfFreeInitializers = 4;
+
+/// What the whole table needs of the model file, and the tensor that needs it.
+struct Needs {
+  int opset = 10;
+  int ir_version = 0;
+  std::string subject{};
+  std::string reason{};
+
+  void add(const std::string& name, const Encoding& encoding) {
+    if (encoding.is_float()) {
+      return;
+    }
+    int required = 0;
+    try {
+      required = required_opset(encoding);
+    } catch (const Error& error) {
+      throw error.within("tensor \"" + name + "\"");
+    }
+    ir_version = std::max(ir_version, onnx_storage(encoding).value().ir_version);
+    if (required > opset) {
+      opset = required;
+      subject = name;
+      const bool parts = !std::holds_alternative<PerTensor>(encoding.granularity);
+      const bool channels = std::holds_alternative<PerChannel>(encoding.granularity);
+      reason = std::string(halfstep::name(encoding.dtype)) + (channels ? " per channel"
+                                                              : parts  ? " per block"
+                                                                       : "");
+    }
+  }
+};
+
+Needs needs_of(const EncodingTable& table) {
+  Needs needs;
+  for (const auto& [tensor, encoding] : table) {
+    needs.add(tensor, encoding);
+  }
+  for (const auto& [use, encoding] : table.uses()) {
+    needs.add(use.node + ", input " + std::to_string(use.slot), encoding);
+  }
+  return needs;
+}
+
+/// Before IR 4 every initializer had to be a graph input; left there, later versions would take it
+/// for a default that the caller may replace.
+void free_initializers(onnx::GraphProto& graph) {
+  std::unordered_set<std::string> initializers;
+  for (const onnx::TensorProto& tensor : graph.initializer()) {
+    initializers.insert(tensor.name());
+  }
+  auto& inputs = *graph.mutable_input();
+  int kept = 0;
+  for (int i = 0; i < inputs.size(); ++i) {
+    if (!initializers.contains(inputs.Get(i).name())) {
+      inputs.SwapElements(i, kept++);
+    }
+  }
+  inputs.DeleteSubrange(kept, inputs.size() - kept);
+}
+
+void raise_versions(Model& model, const Needs& needs, Diagnostics& diagnostics) {
+  const int before = model.opset();
+  const bool old_ir = model.proto().ir_version() < kIrOfFreeInitializers;
+  if (before < needs.opset) {
+    model.raise_opset(needs.opset);
+    diagnostics.push_back({.severity = Severity::note,
+                           .rule = "qdq/opset-raised",
+                           .subject = needs.subject,
+                           .message = needs.reason + " needs opset " + std::to_string(needs.opset) +
+                                      "; the model was converted from opset " +
+                                      std::to_string(before)});
+  }
+  if (model.proto().ir_version() < needs.ir_version) {
+    model.raise_ir_version(needs.ir_version);
+  }
+  if (old_ir && model.proto().ir_version() >= kIrOfFreeInitializers) {
+    free_initializers(model.graph());
+  }
+}
+
+}  // namespace
+
+void write_qdq(Model& model, const EncodingTable& table, const QdqOptions& options,
+               Diagnostics& diagnostics) {
+  raise_versions(model, needs_of(table), diagnostics);
+  QdqWriter writer(model, options, diagnostics);
+  const EncodedUses uses = find_uses(table, writer.index(), writer.names());
+  for (const auto& [tensor, encoding] : table) {
+    require_tensor(writer.index(), tensor);
+    const auto own = uses.find(tensor);
+    writer.write(tensor, &encoding, own == uses.end() ? std::vector<EncodedUse>{} : own->second);
+  }
+  for (const auto& [tensor, own] : uses) {
+    if (table.find(tensor) == nullptr) {
+      writer.write(tensor, nullptr, own);
+    }
+  }
+  writer.apply();
+}
+
+}  // namespace halfstep

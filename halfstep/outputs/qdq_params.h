@@ -1,0 +1,42 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <onnx/onnx_pb.h>
+
+#include "halfstep/encodings/encoding.h"
+#include "halfstep/model/graph_index.h"
+#include "halfstep/outputs/graph_editor.h"
+#include "halfstep/outputs/onnx_storage.h"
+
+namespace halfstep {
+
+/// The inputs and attributes that QuantizeLinear and DequantizeLinear of one encoding share.
+struct QdqParams {
+  std::string scale{}, zero_point{};
+  std::optional<std::int64_t> axis{};
+  std::int64_t block_size = 0;
+  /// LPBQ: the DequantizeLinear that makes the scale, to be inserted before the first use.
+  std::optional<onnx::NodeProto> scale_node{};
+};
+
+/// Adds scale and zero point of an encoding as initializers `<base>_scale` and `<base>_zero_point`;
+/// LPBQ: `<base>_block_scale` and `<base>_channel_scale`, with the node that multiplies them.
+/// Shapes: block scales are repeated over the axes that a block covers, since ONNX Runtime demands
+/// it.
+[[nodiscard]] QdqParams add_params(GraphEditor& editor, NameMaker& names, const std::string& base,
+                                   const Encoding& encoding, const Shape& shape);
+
+[[nodiscard]] onnx::NodeProto quantize_node(NameMaker& names, const std::string& base,
+                                            const QdqParams& params, const std::string& input,
+                                            const std::string& output);
+[[nodiscard]] onnx::NodeProto dequantize_node(NameMaker& names, const std::string& base,
+                                              const QdqParams& params, const std::string& input,
+                                              const std::string& output);
+[[nodiscard]] onnx::NodeProto cast_node(NameMaker& names, const std::string& base,
+                                        const std::string& input, const std::string& output,
+                                        int elem_type);
+
+}  // namespace halfstep
