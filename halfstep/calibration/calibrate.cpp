@@ -1,13 +1,13 @@
 #include "halfstep/calibration/calibrate.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <memory>
 #include <utility>
 
 #include <malloc.h>
 
+#include "halfstep/core/kernels/minmax/minmax.h"
 #include "halfstep/engines/watched.h"
 
 namespace halfstep {
@@ -26,15 +26,15 @@ struct BatchRange {
 BatchRange measure(const WatchedValue& value) {
   BatchRange range;
   for_each_stretch(value, [&](std::span<const float> stretch) {
-    for (const float x : stretch) {
-      range.nan_count += std::isnan(x) ? 1 : 0;
-      range.infinity_count += std::isinf(x) ? 1 : 0;
-      if (std::isfinite(x)) {
-        range.min = std::min(range.min, x);
-        range.max = std::max(range.max, x);
-      }
+    const MinMax found = minmax(stretch.data(), stretch.size());
+    const auto count = static_cast<std::int64_t>(stretch.size());
+    range.values += count;
+    range.nan_count += found.nan_count;
+    range.infinity_count += found.infinity_count;
+    if (found.nan_count + found.infinity_count < count) {
+      range.min = std::min(range.min, found.min);
+      range.max = std::max(range.max, found.max);
     }
-    range.values += static_cast<std::int64_t>(stretch.size());
   });
   return range;
 }

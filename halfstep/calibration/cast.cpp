@@ -1,73 +1,27 @@
 #include "halfstep/calibration/cast.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <utility>
 #include <vector>
 
+#include "halfstep/core/half.h"
 #include "halfstep/support/error.h"
 
 namespace halfstep {
 namespace {
 
-/// A 16-bit float: sign, `exponent` bits, the rest of the mantissa.
-template <int exponent_bits>
-struct Half {
-  static constexpr int kMantissa = 15 - exponent_bits;
-  static constexpr int kBias = (1 << (exponent_bits - 1)) - 1;
-  std::uint16_t bits = 0;
-};
-using Float16 = Half<5>;
-using BFloat16 = Half<8>;
-
-template <int e>
-double to_double(Half<e> x) {
-  using Format = Half<e>;
-  const int mantissa = x.bits & ((1 << Format::kMantissa) - 1);
-  const int exponent = (x.bits >> Format::kMantissa) & ((1 << e) - 1);
-  double magnitude = 0;
-  if (exponent == (1 << e) - 1) {
-    magnitude = mantissa == 0 ? HUGE_VAL : std::nan("");
-  } else if (exponent == 0) {
-    magnitude = std::ldexp(mantissa, 1 - Format::kBias - Format::kMantissa);
-  } else {
-    magnitude = std::ldexp(mantissa + (1 << Format::kMantissa),
-                           exponent - Format::kBias - Format::kMantissa);
-  }
-  return (x.bits & 0x8000) != 0 ? -magnitude : magnitude;
-}
-
+double to_double(Float16 x) { return to_float(x); }
+double to_double(BFloat16 x) { return to_float(x); }
 template <typename T>
 double to_double(T x) {
   return static_cast<double>(x);
 }
 
-template <int e>
-void from_double(double x, Half<e>& to) {
-  using Format = Half<e>;
-  const auto sign = static_cast<std::uint16_t>(std::signbit(x) ? 0x8000 : 0);
-  const int infinity = ((1 << e) - 1) << Format::kMantissa;
-  int magnitude = 0;
-  if (std::isnan(x)) {
-    magnitude = infinity | 1 << (Format::kMantissa - 1);
-  } else if (std::isinf(x)) {
-    magnitude = infinity;
-  } else {
-    // Steps of the binade (of the smallest one below it); rounding up may carry into the exponent.
-    const int exponent = std::max(x == 0 ? 0 : std::ilogb(x), 1 - Format::kBias);
-    const double steps = std::nearbyint(std::ldexp(std::fabs(x), Format::kMantissa - exponent));
-    const int biased = exponent + Format::kBias - 1;
-    const bool too_large = biased >= (1 << e) - 1;
-    magnitude = too_large
-                    ? infinity
-                    : std::min(infinity, (biased << Format::kMantissa) + static_cast<int>(steps));
-  }
-  to.bits = static_cast<std::uint16_t>(sign | magnitude);
-}
-
+void from_double(double x, Float16& to) { to = to_float16(static_cast<float>(x)); }
+void from_double(double x, BFloat16& to) { to = to_bfloat16(static_cast<float>(x)); }
 template <typename T>
 void from_double(double x, T& to) {
   to = static_cast<T>(x);
@@ -133,6 +87,11 @@ void convert(const Tensor& tensor, const DtypeInfo& to, std::byte* result) {
   }
 }
 
+bool is_nan(Float16 x) { return (x.bits & 0x7FFF) > 0x7C00; }
+bool is_nan(BFloat16 x) { return (x.bits & 0x7FFF) > 0x7F80; }
+bool is_nan(float x) { return x != x; }
+bool is_nan(double x) { return x != x; }
+
 template <typename T>
 std::int64_t first_nan(const Tensor& tensor) {
   const auto count = static_cast<std::size_t>(element_count(tensor.shape));
@@ -144,27 +103,14 @@ std::int64_t first_nan(const Tensor& tensor) {
     for (std::size_t i = start; i < end; ++i) {
       T value{};
       std::memcpy(&value, tensor.data + i * sizeof(T), sizeof(T));
-      found |= value != value;
+      found |= is_nan(value);
     }
     for (std::size_t i = start; found && i < end; ++i) {
       T value{};
       std::memcpy(&value, tensor.data + i * sizeof(T), sizeof(T));
-      if (value != value) {
+      if (is_nan(value)) {
         return static_cast<std::int64_t>(i);
       }
-    }
-  }
-  return -1;
-}
-
-template <int e>
-std::int64_t first_half_nan(const Tensor& tensor) {
-  const auto count = static_cast<std::size_t>(element_count(tensor.shape));
-  for (std::size_t i = 0; i < count; ++i) {
-    std::uint16_t bits = 0;
-    std::memcpy(&bits, tensor.data + i * sizeof(bits), sizeof(bits));
-    if ((bits & 0x7FFF) > ((1 << e) - 1) << Half<e>::kMantissa) {
-      return static_cast<std::int64_t>(i);
     }
   }
   return -1;
@@ -190,9 +136,9 @@ std::int64_t find_nan(const Tensor& tensor) {
     case Dtype::float64:
       return first_nan<double>(tensor);
     case Dtype::float16:
-      return first_half_nan<5>(tensor);
+      return first_nan<Float16>(tensor);
     case Dtype::bfloat16:
-      return first_half_nan<8>(tensor);
+      return first_nan<BFloat16>(tensor);
     default:
       return -1;
   }
