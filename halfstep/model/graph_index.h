@@ -1,8 +1,9 @@
 #pragma once
 
-#include <onnx/onnx_pb.h>
-
-#include <map>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,11 +12,14 @@
 #include <unordered_set>
 #include <vector>
 
+#include <onnx/onnx_pb.h>
+
 #include "halfstep/model/model.h"
 
 namespace halfstep {
 
-/// Element type and shape as far as shape inference knows them; -1 is an unknown or symbolic extent.
+/// Element type and shape as far as shape inference knows them; -1 is an unknown or symbolic
+/// extent.
 struct TensorType {
   int elem_type = 0;             ///< TensorProto.DataType, 0 unknown
   std::optional<Shape> shape{};  ///< empty: not even the rank is known
@@ -27,8 +31,10 @@ struct Consumer {
   int slot = 0;
 };
 
-/// Answers "who makes, who reads, of what type" for the main graph in constant time. Built in linear
-/// time; a snapshot: it does not follow later changes of the model.
+/// Answers "who makes, who reads, of what type" for the main graph in constant time. Built in
+/// linear time; a snapshot: it does not follow later changes of the model. Names, producers and
+/// types stay valid when nodes are rewired or added; constant() and graph() point into the living
+/// model.
 class GraphIndex {
  public:
   /// Runs shape inference (on a copy without weights).
@@ -40,26 +46,48 @@ class GraphIndex {
   /// In node order. Uses inside subgraphs count for the node that holds the subgraph (slot -1).
   [[nodiscard]] std::span<const Consumer> consumers(std::string_view tensor) const;
   /// The constant content of `tensor`: an initializer (that is not also a graph input that may be
-  /// overridden at IR >= 4) or the value of a Constant node. Null if it is not constant.
+  /// overridden at IR >= 4) or the value of a Constant node. Null if it is not constant. The
+  /// content is read with Model::data(); it may stand under another name than `tensor`.
   [[nodiscard]] const onnx::TensorProto* constant(std::string_view tensor) const;
   [[nodiscard]] bool is_graph_input(std::string_view tensor) const;
   [[nodiscard]] bool is_graph_output(std::string_view tensor) const;
   [[nodiscard]] TensorType type(std::string_view tensor) const;
-  /// Every tensor name of the main graph.
+  /// Every tensor name of the main graph: inputs, initializers, then what nodes write, in their
+  /// order.
   [[nodiscard]] std::vector<std::string> tensor_names() const;
   /// "Conv 'conv1'" or, for a node without a name, "Conv (writes 'y')".
   [[nodiscard]] std::string label(int node) const;
 
  private:
+  struct TensorFacts {
+    int producer = -1;
+    bool is_input = false, is_output = false;
+    const onnx::TensorProto* constant = nullptr;
+    std::vector<Consumer> consumers{};
+    TensorType type{};
+  };
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const noexcept {
+      return std::hash<std::string_view>{}(text);
+    }
+  };
+
+  TensorFacts& facts(const std::string& tensor);
+  [[nodiscard]] const TensorFacts* find(std::string_view tensor) const;
+  void add_constants(std::int64_t ir_version);
+  void add_nodes();
+  void add_types(const onnx::GraphProto& inferred);
+
   const onnx::GraphProto* graph_;
-  std::unordered_map<std::string_view, int> producers_{};
-  std::unordered_map<std::string_view, std::vector<Consumer>> consumers_{};
-  std::unordered_map<std::string_view, const onnx::TensorProto*> constants_{};
-  std::unordered_set<std::string_view> inputs_{}, outputs_{};
-  std::unordered_map<std::string, TensorType> types_{};
+  // Owns its names: those in the graph change under our feet when nodes are rewired.
+  std::unordered_map<std::string, TensorFacts, Hash, std::equal_to<>> tensors_{};
+  std::vector<std::string_view> order_{};
+  std::deque<onnx::TensorProto> made_{};  ///< of Constant nodes with value_float, value_ints, ...
 };
 
-/// Makes names that clash with nothing in the graph or its subgraphs: "x_quantized", "x_quantized_1", ...
+/// Makes names that clash with no tensor and no node of the graph or its subgraphs: "x_quantized",
+/// "x_quantized_1", ...
 class NameMaker {
  public:
   explicit NameMaker(const onnx::GraphProto& graph);
@@ -67,6 +95,7 @@ class NameMaker {
 
  private:
   std::unordered_set<std::string> taken_{};
+  std::unordered_map<std::string, int> next_{};  ///< by base, so that many clashes stay linear
 };
 
 }  // namespace halfstep

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <onnx/onnx_pb.h>
-
 #include <cstddef>
 #include <filesystem>
 #include <functional>
@@ -12,14 +10,17 @@
 #include <string_view>
 #include <vector>
 
+#include <onnx/onnx_pb.h>
+
 #include "halfstep/core/dtype.h"
 #include "halfstep/support/file.h"
 #include "halfstep/support/tensor_view.h"
 
 namespace halfstep {
 
-/// The bytes of a tensor: little-endian, row-major, as TensorProto.raw_data has them. Either borrowed
-/// from the mapped model file (valid as long as the Model) or owned (typed fields were converted).
+/// The bytes of a tensor: little-endian, row-major, as TensorProto.raw_data has them. Either
+/// borrowed from the mapped model file (valid as long as the Model) or owned (typed fields were
+/// converted).
 class TensorBytes {
  public:
   explicit TensorBytes(std::span<const std::byte> borrowed) : view_(borrowed) {}
@@ -33,9 +34,9 @@ class TensorBytes {
   std::span<const std::byte> view_;
 };
 
-/// An ONNX model whose large weights stay in the mapped file (or files of external data) until they are
-/// asked for. Everything not understood is kept: custom domains, functions, subgraphs, metadata,
-/// unknown fields. Names never change.
+/// An ONNX model whose large weights stay in the mapped file (or files of external data) until they
+/// are asked for. Everything not understood is kept: custom domains, functions, subgraphs,
+/// metadata, unknown fields. Names never change.
 class Model {
  public:
   /// Errors: invalid_file (missing, a directory, empty, not an ONNX model, truncated, external data
@@ -55,14 +56,16 @@ class Model {
 
   /// What messages call the model: its path as given.
   [[nodiscard]] const std::string& name() const noexcept;
-  /// The graph. raw_data of large tensors is not in it: read it with data(), set it with set_data().
+  /// The graph. raw_data of large tensors is not in it: read it with data(), set it with
+  /// set_data().
   [[nodiscard]] const onnx::ModelProto& proto() const noexcept;
   [[nodiscard]] onnx::ModelProto& proto() noexcept;
   [[nodiscard]] const onnx::GraphProto& graph() const noexcept { return proto().graph(); }
   [[nodiscard]] onnx::GraphProto& graph() noexcept { return *proto().mutable_graph(); }
 
-  /// Bytes of a tensor of this model, wherever they are. 4-bit and 2-bit tensors: packed as ONNX packs them.
-  /// Errors: invalid_file naming the tensor if its size does not fit its shape and type.
+  /// Bytes of a tensor of this model, wherever they are. 4-bit and 2-bit tensors: packed as ONNX
+  /// packs them. Errors: invalid_file naming the tensor if its size does not fit its shape and
+  /// type.
   [[nodiscard]] TensorBytes data(const onnx::TensorProto& tensor) const;
   /// Values as float32 (float16, bfloat16, float64, integers converted).
   [[nodiscard]] std::vector<float> floats(const onnx::TensorProto& tensor) const;
@@ -71,8 +74,8 @@ class Model {
   /// Lets the system drop the pages of this tensor's mapped data.
   void drop(const onnx::TensorProto& tensor) const noexcept;
 
-  /// Version of the domain "" (ai.onnx). Raising goes through ONNX's version converter; types, names,
-  /// metadata that the converter loses are put back; ir_version is raised with it.
+  /// Version of the domain "" (ai.onnx). Raising goes through ONNX's version converter; types,
+  /// names, metadata that the converter loses are put back; ir_version is raised with it.
   [[nodiscard]] int opset() const;
   /// Errors: unsupported with the converter's reason and the op.
   void raise_opset(int version);
@@ -80,16 +83,18 @@ class Model {
 
   /// Size of write()'s result in bytes.
   [[nodiscard]] std::uint64_t serialized_size() const;
-  /// Streams the model, tensor by tensor, in one file; above 2 GB (or if asked) weights go to external
-  /// data `<file name>.data` beside it.
+  /// Streams the model, tensor by tensor, in one file; above 2 GB (or if asked) weights go to
+  /// external data `<file name>.data` beside it.
   void write(const std::function<void(std::span<const std::byte>)>& sink) const;
   /// Writes through AtomicFile. Errors: io.
   void save(const std::filesystem::path& path) const;
   /// The whole model as bytes (small models, tests, Python).
   [[nodiscard]] std::string serialize() const;
-  /// Weights as one file: for engines that want a path. Large tensors are external data in `directory`,
-  /// aligned, or (when untouched since load) references into the original file where ONNX allows it.
-  [[nodiscard]] std::filesystem::path write_for_engine(const std::filesystem::path& directory) const;
+  /// Weights as one file: for engines that want a path. Large tensors are external data in
+  /// `directory`, aligned, or (when untouched since load) references into the original file where
+  /// ONNX allows it.
+  [[nodiscard]] std::filesystem::path write_for_engine(
+      const std::filesystem::path& directory) const;
 
  private:
   struct State;

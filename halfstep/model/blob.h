@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include <onnx/onnx_pb.h>
+
+#include "halfstep/support/file.h"
+
+namespace halfstep {
+
+/// Tensor data outside of the ModelProto: a part of a mapped file, or owned memory.
+struct Blob {
+  std::span<const std::byte> bytes{};
+  std::shared_ptr<const MappedFile> file{};  ///< keeps `bytes` mapped
+  std::shared_ptr<const void> owner{};       ///< keeps `bytes` if they are no file's
+};
+
+/// Stands in a TensorProto for a blob. It is written as an external data entry, so that ONNX's own
+/// code refuses to read such a tensor instead of taking the token for numbers.
+struct BlobToken {
+  std::size_t index = 0;
+  std::uint32_t field =
+      0;  ///< the TensorProto field the bytes belong to: raw_data, float_data, double_data
+};
+
+/// Data up to this size stays in the ModelProto, where shape inference can read it.
+inline constexpr std::size_t kInlineBytes = 4096;
+
+inline constexpr std::string_view kTokenPrefix = "halfstep:blob:";
+
+[[nodiscard]] std::string token_text(const BlobToken& token);
+/// Empty if `text` is the location of a real file.
+[[nodiscard]] std::optional<BlobToken> parse_token(std::string_view text) noexcept;
+[[nodiscard]] std::optional<BlobToken> token_of(const onnx::TensorProto& tensor) noexcept;
+/// Makes `tensor` stand for a blob; all other data of it is cleared.
+void set_token(onnx::TensorProto& tensor, const BlobToken& token);
+/// Clears every field that holds or locates data.
+void clear_data(onnx::TensorProto& tensor);
+
+}  // namespace halfstep

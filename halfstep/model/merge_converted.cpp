@@ -1,0 +1,154 @@
+#include "halfstep/model/merge_converted.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "halfstep/model/model.h"
+#include "halfstep/support/error.h"
+
+namespace halfstep {
+namespace {
+
+using onnx::AttributeProto;
+using onnx::GraphProto;
+using onnx::NodeProto;
+
+bool holds_graph(const AttributeProto& attribute) {
+  return attribute.has_g() || attribute.graphs_size() > 0;
+}
+
+bool same(const AttributeProto& a, const AttributeProto& b) {
+  return a.SerializeAsString() == b.SerializeAsString();
+}
+
+// Equal but for subgraphs, which are compared node by node, and the order of attributes.
+bool same(const NodeProto& a, const NodeProto& b) {
+  const auto equal = [](const auto& x, const auto& y) {
+    return std::equal(x.begin(), x.end(), y.begin(), y.end());
+  };
+  if (a.op_type() != b.op_type() || a.domain() != b.domain() || !equal(a.input(), b.input()) ||
+      !equal(a.output(), b.output()) || a.attribute_size() != b.attribute_size()) {
+    return false;
+  }
+  return std::ranges::all_of(a.attribute(), [&b](const AttributeProto& attribute) {
+    const AttributeProto* other = find_attribute(b, attribute.name());
+    return other != nullptr &&
+           (holds_graph(attribute) ? holds_graph(*other) : same(attribute, *other));
+  });
+}
+
+const std::string* first_output(const NodeProto& node) {
+  const auto found =
+      std::ranges::find_if(node.output(), [](const auto& name) { return !name.empty(); });
+  return found == node.output().end() ? nullptr : &*found;
+}
+
+void merge_graphs(AttributeProto& attribute, const AttributeProto& before,
+                  const AttributeProto& after) {
+  if (attribute.has_g()) {
+    merge_converted(*attribute.mutable_g(), before.g(), after.g());
+  }
+  for (int i = 0; i < attribute.graphs_size(); ++i) {
+    merge_converted(*attribute.mutable_graphs(i), before.graphs(i), after.graphs(i));
+  }
+}
+
+// The attribute as it was if the converter left it alone, else the converter's.
+AttributeProto merge_attribute(const NodeProto& original, const NodeProto& before,
+                               const AttributeProto& after) {
+  const AttributeProto* old = find_attribute(original, after.name());
+  const AttributeProto* read = find_attribute(before, after.name());
+  if (old == nullptr || read == nullptr) {
+    return after;
+  }
+  if (holds_graph(after)) {
+    AttributeProto merged = *old;
+    merge_graphs(merged, *read, after);
+    return merged;
+  }
+  return same(*read, after) ? *old : after;
+}
+
+void refuse_lost_reference(const NodeProto& original, const NodeProto& merged) {
+  for (const auto& attribute : original.attribute()) {
+    const AttributeProto* kept = find_attribute(merged, attribute.name());
+    if (!attribute.ref_attr_name().empty() &&
+        (kept == nullptr || kept->ref_attr_name() != attribute.ref_attr_name())) {
+      throw Error(
+          ErrorKind::unsupported,
+          original.op_type() + " '" + original.name() + "': its attribute '" + attribute.name() +
+              "' comes from the caller of the function and became an input in the newer opset; "
+              "inline the model's functions first");
+    }
+  }
+}
+
+NodeProto merge_node(const NodeProto& original, const NodeProto& before, const NodeProto& after) {
+  const bool unchanged = same(before, after);
+  NodeProto merged = unchanged ? original : after;
+  if (unchanged) {
+    for (auto& attribute : *merged.mutable_attribute()) {
+      if (holds_graph(attribute)) {
+        attribute = merge_attribute(original, before, *find_attribute(after, attribute.name()));
+      }
+    }
+    return merged;
+  }
+  for (auto& attribute : *merged.mutable_attribute()) {
+    attribute = merge_attribute(original, before, attribute);
+  }
+  merged.set_name(original.name());
+  *merged.mutable_metadata_props() = original.metadata_props();
+  *merged.mutable_device_configurations() = original.device_configurations();
+  if (original.has_doc_string()) {
+    merged.set_doc_string(original.doc_string());
+  }
+  refuse_lost_reference(original, merged);
+  return merged;
+}
+
+void merge_initializers(GraphProto& graph, const GraphProto& before, const GraphProto& after) {
+  std::unordered_map<std::string_view, const onnx::TensorProto*> read;
+  for (const auto& tensor : before.initializer()) {
+    read.emplace(tensor.name(), &tensor);
+  }
+  for (const auto& tensor : after.initializer()) {
+    if (!read.contains(tensor.name())) {
+      *graph.add_initializer() = tensor;
+    }
+  }
+}
+
+}  // namespace
+
+void merge_converted(GraphProto& graph, const GraphProto& before, const GraphProto& after) {
+  if (graph.node_size() != before.node_size()) {
+    throw Error(ErrorKind::internal,
+                "ONNX's version converter does not keep the nodes of graph '" + graph.name() + "'");
+  }
+  std::unordered_map<std::string_view, int> node_of;  // by what it writes
+  for (int i = 0; i < before.node_size(); ++i) {
+    for (const auto& output : before.node(i).output()) {
+      if (!output.empty()) {
+        node_of.emplace(output, i);
+      }
+    }
+  }
+  google::protobuf::RepeatedPtrField<NodeProto> nodes;
+  for (const auto& node : after.node()) {
+    const std::string* output = first_output(node);
+    const auto found = output == nullptr ? node_of.end() : node_of.find(*output);
+    if (found == node_of.end()) {
+      *nodes.Add() = node;
+    } else {
+      *nodes.Add() = merge_node(graph.node(found->second), before.node(found->second), node);
+    }
+  }
+  graph.mutable_node()->Swap(&nodes);
+  merge_initializers(graph, before, after);
+}
+
+}  // namespace halfstep

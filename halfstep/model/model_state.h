@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <onnx/onnx_pb.h>
+
+#include "halfstep/model/blob.h"
+#include "halfstep/model/model.h"
+
+namespace halfstep {
+
+struct Model::State {
+  std::string name{};
+  onnx::ModelProto proto{};
+  std::vector<Blob> blobs{};  ///< by token index; never shrinks, so copied tokens stay valid
+};
+
+}  // namespace halfstep

@@ -1,0 +1,281 @@
+#include "halfstep/model/values.h"
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "halfstep/model/model.h"
+#include "halfstep/support/error.h"
+
+namespace halfstep {
+namespace {
+
+using onnx::TensorProto;
+
+static_assert(std::endian::native == std::endian::little, "raw_data is used as it is stored");
+
+enum class Form : std::uint8_t { none, signed_integer, unsigned_integer, floating, complex };
+
+// A float format as its exponent and mantissa widths and what its largest codes mean.
+enum class Special : std::uint8_t { ieee, nan_at_end, nan_at_minus_zero, none, exponent_only };
+
+struct ElementType {
+  int data_type;
+  std::string_view name;
+  int bits;
+  Form form;
+  int exponent_bits = 0;
+  Special special = Special::none;
+};
+
+constexpr std::array kTypes = {
+    ElementType{TensorProto::FLOAT, "float", 32, Form::floating},
+    ElementType{TensorProto::UINT8, "uint8", 8, Form::unsigned_integer},
+    ElementType{TensorProto::INT8, "int8", 8, Form::signed_integer},
+    ElementType{TensorProto::UINT16, "uint16", 16, Form::unsigned_integer},
+    ElementType{TensorProto::INT16, "int16", 16, Form::signed_integer},
+    ElementType{TensorProto::INT32, "int32", 32, Form::signed_integer},
+    ElementType{TensorProto::INT64, "int64", 64, Form::signed_integer},
+    ElementType{TensorProto::STRING, "string", 0, Form::none},
+    ElementType{TensorProto::BOOL, "bool", 8, Form::unsigned_integer},
+    ElementType{TensorProto::FLOAT16, "float16", 16, Form::floating, 5, Special::ieee},
+    ElementType{TensorProto::DOUBLE, "double", 64, Form::floating},
+    ElementType{TensorProto::UINT32, "uint32", 32, Form::unsigned_integer},
+    ElementType{TensorProto::UINT64, "uint64", 64, Form::unsigned_integer},
+    ElementType{TensorProto::COMPLEX64, "complex64", 64, Form::complex},
+    ElementType{TensorProto::COMPLEX128, "complex128", 128, Form::complex},
+    ElementType{TensorProto::BFLOAT16, "bfloat16", 16, Form::floating, 8, Special::ieee},
+    ElementType{TensorProto::FLOAT8E4M3FN, "float8e4m3fn", 8, Form::floating, 4,
+                Special::nan_at_end},
+    ElementType{TensorProto::FLOAT8E4M3FNUZ, "float8e4m3fnuz", 8, Form::floating, 4,
+                Special::nan_at_minus_zero},
+    ElementType{TensorProto::FLOAT8E5M2, "float8e5m2", 8, Form::floating, 5, Special::ieee},
+    ElementType{TensorProto::FLOAT8E5M2FNUZ, "float8e5m2fnuz", 8, Form::floating, 5,
+                Special::nan_at_minus_zero},
+    ElementType{TensorProto::UINT4, "uint4", 4, Form::unsigned_integer},
+    ElementType{TensorProto::INT4, "int4", 4, Form::signed_integer},
+    ElementType{TensorProto::FLOAT4E2M1, "float4e2m1", 4, Form::floating, 2, Special::none},
+    ElementType{TensorProto::FLOAT8E8M0, "float8e8m0", 8, Form::floating, 8,
+                Special::exponent_only},
+    ElementType{TensorProto::UINT2, "uint2", 2, Form::unsigned_integer},
+    ElementType{TensorProto::INT2, "int2", 2, Form::signed_integer},
+    ElementType{TensorProto::FLOAT6E2M3, "float6e2m3", 6, Form::floating, 2, Special::none},
+    ElementType{TensorProto::FLOAT6E3M2, "float6e3m2", 6, Form::floating, 3, Special::none},
+};
+
+const ElementType* find_type(int data_type) noexcept {
+  for (const ElementType& type : kTypes) {
+    if (type.data_type == data_type) {
+      return &type;
+    }
+  }
+  return nullptr;
+}
+
+float decode_small_float(std::uint32_t code, const ElementType& type) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  if (type.special == Special::exponent_only) {
+    return code == 255 ? kNan : std::ldexp(1.0F, static_cast<int>(code) - 127);
+  }
+  const int mantissa_bits = type.bits - 1 - type.exponent_bits;
+  const std::uint32_t sign = code >> (type.bits - 1);
+  const std::uint32_t magnitude = code & ((1U << (type.bits - 1)) - 1U);
+  const auto exponent = static_cast<int>(magnitude >> mantissa_bits);
+  const std::uint32_t mantissa = magnitude & ((1U << mantissa_bits) - 1U);
+  const int last_exponent = (1 << type.exponent_bits) - 1;
+  if (type.special == Special::nan_at_minus_zero && sign == 1 && magnitude == 0) {
+    return kNan;
+  }
+  if (type.special == Special::nan_at_end && magnitude == (1U << (type.bits - 1)) - 1U) {
+    return kNan;
+  }
+  if (type.special == Special::ieee && exponent == last_exponent) {
+    const float infinity = std::numeric_limits<float>::infinity();
+    return mantissa != 0 ? kNan : (sign == 1 ? -infinity : infinity);
+  }
+  const int bias =
+      (1 << (type.exponent_bits - 1)) - (type.special == Special::nan_at_minus_zero ? 0 : 1);
+  const int hidden = exponent == 0 ? 0 : 1 << mantissa_bits;
+  const float value = std::ldexp(static_cast<float>(static_cast<int>(mantissa) + hidden),
+                                 (exponent == 0 ? 1 : exponent) - bias - mantissa_bits);
+  return sign == 1 ? -value : value;
+}
+
+float decode_small(std::uint32_t code, const ElementType& type) {
+  if (type.form == Form::floating) {
+    return decode_small_float(code, type);
+  }
+  const bool negative = type.form == Form::signed_integer && (code >> (type.bits - 1)) != 0;
+  return static_cast<float>(static_cast<std::int64_t>(code) -
+                            (negative ? std::int64_t{1} << type.bits : 0));
+}
+
+// The code of element `index`; formats below 8 bits are one stream of bits, lowest bit first.
+std::uint32_t code_at(std::span<const std::byte> bytes, std::size_t index, int bits) {
+  const std::size_t first_bit = index * static_cast<std::size_t>(bits);
+  std::uint32_t window = 0;
+  for (std::size_t i = 0; i < 3 && first_bit / 8 + i < bytes.size(); ++i) {
+    window |= std::to_integer<std::uint32_t>(bytes[first_bit / 8 + i]) << (8 * i);
+  }
+  return (window >> (first_bit % 8)) & ((1U << bits) - 1U);
+}
+
+std::vector<float> small_as_floats(std::span<const std::byte> bytes, std::size_t count,
+                                   const ElementType& type) {
+  std::vector<float> values(count);
+  const std::size_t codes = std::size_t{1} << type.bits;
+  std::vector<float> table;  // worth its cost for large tensors only
+  if (count > codes) {
+    for (std::uint32_t code = 0; code < codes; ++code) {
+      table.push_back(decode_small(code, type));
+    }
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint32_t code = code_at(bytes, i, type.bits);
+    values[i] = table.empty() ? decode_small(code, type) : table[code];
+  }
+  return values;
+}
+
+template <typename T>
+std::vector<float> wide_as_floats(std::span<const std::byte> bytes, std::size_t count) {
+  std::vector<float> values(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    T value{};
+    std::memcpy(&value, bytes.data() + i * sizeof(T), sizeof(T));
+    values[i] = static_cast<float>(value);
+  }
+  return values;
+}
+
+// One stored value for each entry of a typed field, `stored` bytes each.
+template <typename Field>
+std::vector<std::byte> entries_as_bytes(const Field& field, std::size_t stored) {
+  std::vector<std::byte> bytes(static_cast<std::size_t>(field.size()) * stored);
+  std::size_t at = 0;
+  for (const auto value : field) {
+    std::memcpy(bytes.data() + at, &value, stored);
+    at += stored;
+  }
+  return bytes;
+}
+
+// Six bits an element: in int32_data one element an entry, in raw_data one stream of bits.
+std::vector<std::byte> pack_six_bits(const google::protobuf::RepeatedField<std::int32_t>& field) {
+  std::vector<std::byte> bytes((static_cast<std::size_t>(field.size()) * 6 + 7) / 8);
+  std::size_t bit = 0;
+  for (const std::int32_t value : field) {
+    const auto shifted = (static_cast<std::uint32_t>(value) & 63U) << (bit % 8);
+    bytes[bit / 8] |= static_cast<std::byte>(shifted & 255U);
+    if (bit % 8 > 2) {
+      bytes[bit / 8 + 1] |= static_cast<std::byte>(shifted >> 8U);
+    }
+    bit += 6;
+  }
+  return bytes;
+}
+
+std::vector<std::byte> fields_as_bytes(const TensorProto& tensor) {
+  switch (tensor.data_type()) {
+    case TensorProto::FLOAT:
+    case TensorProto::COMPLEX64:
+      return entries_as_bytes(tensor.float_data(), sizeof(float));
+    case TensorProto::DOUBLE:
+    case TensorProto::COMPLEX128:
+      return entries_as_bytes(tensor.double_data(), sizeof(double));
+    case TensorProto::INT64:
+      return entries_as_bytes(tensor.int64_data(), sizeof(std::int64_t));
+    case TensorProto::UINT32:
+      return entries_as_bytes(tensor.uint64_data(), sizeof(std::uint32_t));
+    case TensorProto::UINT64:
+      return entries_as_bytes(tensor.uint64_data(), sizeof(std::uint64_t));
+    case TensorProto::FLOAT6E2M3:
+    case TensorProto::FLOAT6E3M2:
+      return pack_six_bits(tensor.int32_data());
+    default: {
+      // 4-bit and 2-bit types: one packed byte an entry.
+      const auto bits = static_cast<std::size_t>(element_bits(tensor.data_type()));
+      return entries_as_bytes(tensor.int32_data(), std::max<std::size_t>(bits / 8, 1));
+    }
+  }
+}
+
+}  // namespace
+
+int element_bits(int data_type) noexcept {
+  const ElementType* type = find_type(data_type);
+  return type == nullptr ? 0 : type->bits;
+}
+
+std::string element_type_name(int data_type) {
+  const ElementType* type = find_type(data_type);
+  return type == nullptr ? "type " + std::to_string(data_type) : std::string(type->name);
+}
+
+std::optional<std::uint64_t> byte_size(const TensorProto& tensor) noexcept {
+  const auto bits = static_cast<std::uint64_t>(element_bits(tensor.data_type()));
+  std::uint64_t total = bits;
+  for (const std::int64_t extent : tensor.dims()) {
+    if (extent < 0 || (extent > 0 && total > std::numeric_limits<std::uint64_t>::max() / 2 /
+                                                 static_cast<std::uint64_t>(extent))) {
+      return std::nullopt;
+    }
+    total *= static_cast<std::uint64_t>(extent);
+  }
+  return bits == 0 ? std::nullopt : std::optional((total + 7) / 8);
+}
+
+std::string describe(const TensorProto& tensor) {
+  return "tensor '" + tensor.name() + "' (" + element_type_name(tensor.data_type()) + " " +
+         to_text(shape_of(tensor)) + ")";
+}
+
+std::vector<std::byte> typed_fields_as_bytes(const TensorProto& tensor) {
+  const std::optional<std::uint64_t> expected = byte_size(tensor);
+  std::vector<std::byte> bytes = fields_as_bytes(tensor);
+  if (!expected || bytes.size() != *expected) {
+    throw Error(ErrorKind::invalid_file,
+                describe(tensor) + ": its typed data holds " + std::to_string(bytes.size()) +
+                    " bytes, expected " +
+                    (expected ? std::to_string(*expected) : "a type of fixed size"));
+  }
+  return bytes;
+}
+
+std::vector<float> bytes_as_floats(const TensorProto& tensor, std::span<const std::byte> bytes) {
+  const ElementType* type = find_type(tensor.data_type());
+  if (type == nullptr || type->form == Form::none || type->form == Form::complex) {
+    throw Error(ErrorKind::unsupported, describe(tensor) +
+                                            ": values of this type are no numbers that "
+                                            "can be converted to float");
+  }
+  const auto count = static_cast<std::size_t>(element_count(shape_of(tensor)));
+  switch (tensor.data_type()) {
+    case TensorProto::FLOAT:
+      return wide_as_floats<float>(bytes, count);
+    case TensorProto::DOUBLE:
+      return wide_as_floats<double>(bytes, count);
+    case TensorProto::INT32:
+      return wide_as_floats<std::int32_t>(bytes, count);
+    case TensorProto::UINT32:
+      return wide_as_floats<std::uint32_t>(bytes, count);
+    case TensorProto::INT64:
+      return wide_as_floats<std::int64_t>(bytes, count);
+    case TensorProto::UINT64:
+      return wide_as_floats<std::uint64_t>(bytes, count);
+    default:
+      return small_as_floats(bytes, count, *type);
+  }
+}
+
+}  // namespace halfstep
