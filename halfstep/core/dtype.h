@@ -15,6 +15,7 @@ enum class Dtype : std::uint8_t {
   int16, uint16, int32, uint32, int64, boolean,
   float16, bfloat16, float32, float64,
   float8_e4m3fn, float8_e5m2, float4_e2m1fn_x2, float8_e8m0fnu,
+  uint64, float8_e4m3fnuz, float8_e5m2fnuz,  // known by name; nothing is quantized to them
 };
 
 enum class DtypeClass : std::uint8_t { signed_integer, unsigned_integer, floating, boolean };
@@ -44,6 +45,15 @@ struct DtypeInfo {
 [[nodiscard]] std::optional<Dtype> find_dtype(std::string_view name) noexcept;
 /// Errors: invalid_argument naming the text and the closest name.
 [[nodiscard]] Dtype parse_dtype(std::string_view name);
+/// The type of one element of a stored tensor: integers of up to 8 bits in int8 or uint8,
+/// float4_e2m1fn_x2 in float8_e4m3fn (it holds every value), others as they are.
+/// Errors: unsupported for boolean, which has no number of bits.
+/// Source: coreai_opt QuantizationSpec.get_target_dtype
+[[nodiscard]] Dtype get_target_dtype(Dtype dtype);
+/// Errors: unsupported for boolean.
+/// Source: coreai_opt QuantizationSpec.get_n_bits_from_dtype
+[[nodiscard]] int get_n_bits_from_dtype(Dtype dtype);
+
 /// By TensorProto.DataType. Empty if halfstep has no such format (string, complex, ...).
 [[nodiscard]] std::optional<Dtype> dtype_from_onnx(int data_type) noexcept;
 

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "halfstep/core/float_view.h"
 #include "halfstep/core/spec.h"
 #include "halfstep/support/tensor_view.h"
 
@@ -25,6 +26,9 @@ struct Ranges {
   std::vector<float> min, max;
   std::int64_t nan_count = 0;       ///< NaN values seen (left out under Policy::safe)
   std::int64_t infinity_count = 0;  ///< infinities seen (left out under Policy::safe)
+  /// Type that arithmetic with the range rounds to: Policy::reference computes the parameters of
+  /// float16 and bfloat16 data in that type, as coreai-opt does.
+  Dtype dtype = Dtype::float32;
 };
 
 /// Parameters of each unit, in the same order.
@@ -51,10 +55,31 @@ struct Mapping {
 [[nodiscard]] Ranges measure_range(const TensorView<const float>& x, const UnitGrid& grid,
                                    Policy policy = Policy::safe, int threads = 1);
 
+/// The same for data of any floating type; float64 is rounded to float32 first.
+[[nodiscard]] Ranges measure_range(const FloatView& x, const UnitGrid& grid,
+                                   Policy policy = Policy::safe, int threads = 1);
+
+/// Joins zero into every range and replaces measured bounds by the fixed ones of the spec.
+[[nodiscard]] Ranges with_zero_and_bounds(Ranges ranges, const QuantizationSpec& spec);
+
 /// Zero is joined into every range, fixed bounds of the spec replace measured ones, then
 /// scale, zero_point and minval by the seed's tables ("ZP formulation", "MINVAL formulation").
 [[nodiscard]] QParams choose_qparams(const Ranges& ranges, const ResolvedSpec& spec,
                                      const UnitGrid& grid);
+
+/// The parameters of ranges that already hold zero and the fixed bounds.
+///
+/// Formula: symmetric   scale = max(max_abs / ((quant_max - quant_min) / 2), eps)
+///          asymmetric  scale = max((max - min) / (quant_max - quant_min), eps),
+///                      zero_point = clamp(quant_min - round(min / scale), quant_min, quant_max)
+///          e8m0        scale = 2^e, e from max_abs by e8m0_mode
+///          lpbq        block = max(max / quant_max, min / quant_min) along a block, channel scale =
+///                      largest block / 2^k, block_scale = clamp(round(block / channel), 1, 2^k)
+/// Edge:    NaN in a range gives a NaN scale and the zero point 0 (or the closest code).
+/// Errors:  invalid_argument if counts do not fit `grid`; unsupported if a zero point exceeds int32.
+/// Source:  coreai-opt QuantizationSpec, "ZP formulation" and "MINVAL formulation"
+[[nodiscard]] QParams qparams_of(const Ranges& ranges, const ResolvedSpec& spec,
+                                 const UnitGrid& grid);
 
 /// unit_grid, measure_range and choose_qparams in a row: the mapping that fits `x` itself. For weights.
 [[nodiscard]] Mapping fit(const TensorView<const float>& x, const ResolvedSpec& spec,
@@ -71,6 +96,25 @@ void dequantize(std::span<const std::byte> q, const Mapping& mapping, TensorView
 /// dequantize(quantize(x)) in one pass over memory; y may be x.
 void fake_quantize(const TensorView<const float>& x, const Mapping& mapping, TensorView<float> y,
                    int threads = 1);
+
+/// The same for data of any floating type, computed in float32 (float64: in float64).
+/// Shapes: x and y have the shape of the grid; any strides.
+/// Errors: invalid_argument if shapes, counts or sizes do not fit.
+void quantize(const FloatView& x, const Mapping& mapping, std::span<std::byte> q, int threads = 1);
+void dequantize(std::span<const std::byte> q, const Mapping& mapping, const FloatSpan& x,
+                int threads = 1);
+void fake_quantize(const FloatView& x, const Mapping& mapping, const FloatSpan& y,
+                   int threads = 1);
+/// Codes and fake-quantized values in one pass over memory.
+void quantize_and_fake_quantize(const FloatView& x, const Mapping& mapping,
+                                std::span<std::byte> q, const FloatSpan& y, int threads = 1);
+
+/// Gradient of fake_quantize with respect to x, straight through: 1 where the rounded code before
+/// clamping lies in [quant_min, quant_max] (float formats: |x / scale| <= limit), 0 elsewhere.
+/// Edge:   0 for NaN.
+/// Shapes: one byte, 0 or 1, for each value of x, row-major.
+/// Source: coreai-opt fake quantizer, backward
+void gradient_mask(const FloatView& x, const Mapping& mapping, std::span<std::byte> mask);
 
 /// Packs values below 8 bits, first value in the low bits (ONNX); wider values are copied.
 void pack(std::span<const std::byte> q, Dtype dtype, std::span<std::byte> packed);

@@ -88,13 +88,20 @@ class ResolvedSpec {
   double quant_max_ = 0;
 };
 
+/// The rules that `spec` breaks whatever its role, each with field, value, rule; empty if it is legal.
+[[nodiscard]] std::vector<std::string> broken_rules(const QuantizationSpec& spec);
+/// Fills in what a legal spec leaves open: the scale_dtype of FP4. `role` adds the rules of its place.
 /// Errors: invalid_argument that lists *all* broken rules, each with field, value, rule.
 [[nodiscard]] ResolvedSpec resolve(const QuantizationSpec& spec, Role role);
 
-/// Lossless both ways; unknown keys are errors with the closest name.
+/// Lossless both ways; unknown keys are errors with the closest name, except those in `extra_fields`,
+/// the fields a subclass adds: they land in `extra`, as do the members of a key "extra".
+/// The derived fields n_bits, target_dtype, quant_min, quant_max may be given if they are right.
+/// Errors: invalid_argument listing everything that is wrong: types, unknown keys and broken rules.
 /// The JSON has the seed's field names: dtype, qscheme, qformulation, granularity {"type": ...},
 /// fake_quantize_cls, qparam_calculator_cls, range_calculator_cls, float_range [lo, hi], scale_dtype, and ours.
-[[nodiscard]] QuantizationSpec spec_from_json(const Json& json);
+[[nodiscard]] QuantizationSpec spec_from_json(const Json& json,
+                                             const std::vector<std::string>& extra_fields = {});
 [[nodiscard]] Json to_json(const QuantizationSpec& spec);
 [[nodiscard]] Granularity granularity_from_json(const Json& json);
 [[nodiscard]] Json to_json(const Granularity& granularity);
@@ -105,6 +112,23 @@ struct QuantRange {
 };
 [[nodiscard]] QuantRange get_quant_range(Dtype dtype, Scheme scheme);
 
+/// The fields beyond the base ones, passed to the constructors of the components.
+/// Source: coreai_opt QuantizationSpec.get_extra_args
+[[nodiscard]] inline const Json& get_extra_args(const QuantizationSpec& spec) noexcept {
+  return spec.extra;
+}
+
+/// Where the result is to go; each place has limits of its own.
+enum class Backend : std::uint8_t { coreml, coreai, onnx, qnn };
+/// Errors: unsupported, listing every reason why `backend` can't express the spec:
+///         coreml zp only, activations int8 or uint8; coreai anything but dynamic and LPBQ;
+///         onnx and qnn zp only, nothing dynamic; onnx only types that TensorProto has and no LPBQ;
+///         qnn only integers of at least 2 bits, without e8m0 scales.
+void check_export(const QuantizationSpec& spec, Backend backend, Role role);
+
+[[nodiscard]] std::string_view name(Role role) noexcept;
+[[nodiscard]] std::string_view name(Backend backend) noexcept;
+[[nodiscard]] std::optional<Backend> find_backend(std::string_view name) noexcept;
 [[nodiscard]] std::string_view name(Scheme scheme) noexcept;
 [[nodiscard]] std::string_view name(Formulation formulation) noexcept;
 [[nodiscard]] std::string_view name(Policy policy) noexcept;

@@ -1,0 +1,239 @@
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "halfstep/core/kernels/minmax/minmax.h"
+#include "halfstep/core/plan.h"
+#include "halfstep/core/quantize.h"
+#include "halfstep/support/error.h"
+
+namespace halfstep {
+namespace {
+
+using internal::Plan;
+using internal::Tile;
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+/// Values of a narrower type are widened this many at a time.
+constexpr std::int64_t kBuffer = 4096;
+/// Rows shorter than this are joined to longer ones.
+constexpr std::int64_t kShortRow = 32;
+
+/// Smallest and largest of each unit so far, +infinity and -infinity at the start.
+struct Accumulator {
+  explicit Accumulator(std::size_t units) : min(units, kInfinity), max(units, -kInfinity) {}
+  void merge(const Accumulator& other) {
+    for (std::size_t i = 0; i < min.size(); ++i) {
+      min[i] = std::min(min[i], other.min[i]);
+      max[i] = std::max(max[i], other.max[i]);
+    }
+  }
+  std::vector<float> min, max;
+};
+
+/// Short rows of the same units: several of them side by side fill a vector.
+bool short_columns(const float* x, const Tile& tile, float* min, float* max) {
+  constexpr std::size_t kWidth = 256;
+  const auto length = static_cast<std::size_t>(tile.length);
+  const std::size_t joined = kWidth / length;
+  const std::size_t rows = static_cast<std::size_t>(tile.rows) / joined;
+  std::array<float, kWidth> low, high;
+  low.fill(kInfinity);
+  high.fill(-kInfinity);
+  const kernels::MinMaxKernels& kernels = kernels::minmax_kernels();
+  bool nan = kernels.columns(x, rows, joined * length, joined * length, low.data(), high.data());
+  for (std::size_t i = 0; i < joined * length; ++i) {
+    min[i % length] = std::min(min[i % length], low[i]);
+    max[i % length] = std::max(max[i % length], high[i]);
+  }
+  const std::size_t done = rows * joined;
+  nan = kernels.columns(x + done * length, static_cast<std::size_t>(tile.rows) - done, length,
+                        length, min, max) ||
+        nan;
+  return nan;
+}
+
+bool widen(const float* x, const Tile& tile, Accumulator& ranges) {
+  const kernels::MinMaxKernels& kernels = kernels::minmax_kernels();
+  float* min = ranges.min.data() + tile.unit;
+  float* max = ranges.max.data() + tile.unit;
+  const auto rows = static_cast<std::size_t>(tile.rows);
+  const auto length = static_cast<std::size_t>(tile.length);
+  if (!tile.columns) {
+    return kernels.runs(x, rows, length, min, max);
+  }
+  if (tile.length < kShortRow && tile.row_stride == tile.length && tile.rows > kBuffer / 64) {
+    return short_columns(x, tile, min, max);
+  }
+  return kernels.columns(x, rows, static_cast<std::size_t>(tile.row_stride), length, min, max);
+}
+
+/// The values of a tile as float32: where they lie, or widened into `buffer`.
+template <typename T>
+const float* as_float(const T* data, Tile& tile, std::vector<float>& buffer) {
+  if constexpr (std::is_same_v<T, float>) {
+    return data + tile.element;
+  } else {
+    buffer.resize(static_cast<std::size_t>(tile.rows * tile.length));
+    std::size_t at = 0;
+    for (std::int64_t row = 0; row < tile.rows; ++row) {
+      const T* from = data + tile.element + row * tile.row_stride;
+      for (std::int64_t i = 0; i < tile.length; ++i) {
+        buffer[at++] = to_float(from[i]);
+      }
+    }
+    tile.row_stride = tile.length;
+    return buffer.data();
+  }
+}
+
+template <typename T>
+std::int64_t tile_size() {
+  return std::is_same_v<T, float> ? std::numeric_limits<std::int64_t>::max() / 2 : kBuffer;
+}
+
+/// All values, NaN left out; `nan` tells whether there was one.
+template <typename T>
+Accumulator fast_ranges(const T* data, const UnitGrid& grid, int threads, bool& nan) {
+  const Plan plan(grid);
+  const auto units = static_cast<std::size_t>(grid.units());
+  const bool shared = plan.parts_are_disjoint(threads);
+  const std::int64_t parts = shared ? 1 : plan.parts(threads);
+  std::vector<Accumulator> accumulators(static_cast<std::size_t>(parts), Accumulator(units));
+  std::atomic<bool> any_nan{false};
+  plan.for_each(threads, tile_size<T>(), [&](std::int64_t part, Tile tile) {
+    thread_local std::vector<float> buffer;
+    const float* x = as_float(data, tile, buffer);
+    if (widen(x, tile, accumulators[static_cast<std::size_t>(shared ? 0 : part)])) {
+      any_nan.store(true, std::memory_order_relaxed);
+    }
+  });
+  for (std::size_t part = 1; part < accumulators.size(); ++part) {
+    accumulators[0].merge(accumulators[part]);
+  }
+  nan = any_nan.load();
+  return std::move(accumulators[0]);
+}
+
+/// One value at a time, with NaN and infinities counted, and left out or kept by `policy`.
+template <typename T>
+Accumulator careful_ranges(const T* data, const UnitGrid& grid, Policy policy, Ranges& counts) {
+  Accumulator ranges(static_cast<std::size_t>(grid.units()));
+  std::vector<bool> has_nan(ranges.min.size());
+  const Plan plan(grid);
+  const auto look_at = [&](float v, std::size_t unit) {
+    if (std::isnan(v)) {
+      ++counts.nan_count;
+      has_nan[unit] = true;
+      return;
+    }
+    const bool infinite = std::isinf(v);
+    counts.infinity_count += infinite ? 1 : 0;
+    if (!infinite || policy == Policy::reference) {
+      ranges.min[unit] = std::min(ranges.min[unit], v);
+      ranges.max[unit] = std::max(ranges.max[unit], v);
+    }
+  };
+  plan.for_each(1, kBuffer, [&](std::int64_t, const Tile& tile) {
+    for (std::int64_t row = 0; row < tile.rows; ++row) {
+      const T* from = data + tile.element + row * tile.row_stride;
+      for (std::int64_t i = 0; i < tile.length; ++i) {
+        look_at(to_float(from[i]), static_cast<std::size_t>(tile.unit + (tile.columns ? i : row)));
+      }
+    }
+  });
+  for (std::size_t unit = 0; unit < has_nan.size() && policy == Policy::reference; ++unit) {
+    if (has_nan[unit]) {
+      ranges.min[unit] = ranges.max[unit] = std::numeric_limits<float>::quiet_NaN();
+    }
+  }
+  return ranges;
+}
+
+bool has_infinity(const Accumulator& ranges) {
+  for (std::size_t i = 0; i < ranges.min.size(); ++i) {
+    if (ranges.min[i] == -kInfinity || ranges.max[i] == kInfinity) {
+      return true;
+    }
+  }
+  return false;
+}
+
+template <typename T>
+Ranges measure(const T* data, const UnitGrid& grid, Policy policy, int threads) {
+  Ranges result;
+  bool nan = false;
+  Accumulator ranges = fast_ranges(data, grid, threads, nan);
+  if (nan || has_infinity(ranges)) {
+    ranges = careful_ranges(data, grid, policy, result);
+  }
+  for (std::size_t i = 0; i < ranges.min.size(); ++i) {
+    const bool empty = ranges.min[i] > ranges.max[i];
+    // -0 becomes +0, so that the order in which values were seen does not show.
+    ranges.min[i] = empty ? 0.0F : ranges.min[i] + 0.0F;
+    ranges.max[i] = empty ? 0.0F : ranges.max[i] + 0.0F;
+  }
+  result.min = std::move(ranges.min);
+  result.max = std::move(ranges.max);
+  return result;
+}
+
+float rounded_to(double bound, Dtype dtype) {
+  const auto value = static_cast<float>(bound);
+  return dtype == Dtype::float16    ? to_float(to_float16(value))
+         : dtype == Dtype::bfloat16 ? to_float(to_bfloat16(value))
+                                    : value;
+}
+
+}  // namespace
+
+Ranges measure_range(const FloatView& x, const UnitGrid& grid, Policy policy, int threads) {
+  if (shape_of(x) != grid.shape) {
+    throw Error(ErrorKind::invalid_argument, "the tensor has shape " + to_text(shape_of(x)) +
+                                                 "; expected " + to_text(grid.shape) +
+                                                 ", the shape its units were made for");
+  }
+  return std::visit(
+      [&]<typename T>(const TensorView<T>& view) {
+        Ranges ranges;
+        if (view.contiguous()) {
+          ranges = measure(view.data(), grid, policy, threads);
+        } else {
+          ranges = measure(contiguous_copy(view).data(), grid, policy, threads);
+        }
+        const bool narrow = dtype_of<T>() == Dtype::float16 || dtype_of<T>() == Dtype::bfloat16;
+        ranges.dtype =
+            narrow && policy == Policy::reference ? dtype_of<T>() : Dtype::float32;
+        return ranges;
+      },
+      x);
+}
+
+Ranges measure_range(const TensorView<const float>& x, const UnitGrid& grid, Policy policy,
+                     int threads) {
+  return measure_range(FloatView(x), grid, policy, threads);
+}
+
+Ranges with_zero_and_bounds(Ranges ranges, const QuantizationSpec& spec) {
+  if (spec.float_min && spec.float_max) {
+    ranges.dtype = Dtype::float32;  // nothing of the data is left
+  }
+  for (float& min : ranges.min) {
+    min = spec.float_min ? rounded_to(*spec.float_min, ranges.dtype) : min;
+    min = min > 0 ? 0.0F : min + 0.0F;
+  }
+  for (float& max : ranges.max) {
+    max = spec.float_max ? rounded_to(*spec.float_max, ranges.dtype) : max;
+    max = max < 0 ? 0.0F : max + 0.0F;
+  }
+  return ranges;
+}
+
+}  // namespace halfstep
