@@ -86,8 +86,8 @@ def quantize(
     Returns: a QuantizeResult with model, encodings, summary (a dict) and diagnostics.
 
     Errors: InvalidArgument (recipe, target, option), InvalidFile (model, samples), Unsupported
-    (target or engine), NothingToDo (no tensor would change), IoError. What the iterable or `progress`
-    raises arrives as it was raised. Outputs appear only when everything succeeded.
+    (target or engine), NothingToDo (no tensor would change), IoError. What the iterable or
+    `progress` raises arrives as it was raised. Outputs appear only when everything succeeded.
     """
     loaded = load(model)
     request = _core.QuantizeRequest()

@@ -23,6 +23,8 @@ class Slices(Sequence[dict[str, _arrays.Array]]):
     """
 
     def __init__(self, arrays: Mapping[str, Any], inputs: Sequence[_core.TensorInfo]) -> None:
+        if not arrays:
+            raise InvalidArgument("calibration: a dict of no arrays; expected one array per input")
         ranks = {info.name: len(info.shape) for info in inputs}
         self._arrays = {name: _arrays.as_array(array) for name, array in arrays.items()}
         self._keep_dims = {}
