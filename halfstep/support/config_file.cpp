@@ -88,24 +88,22 @@ Json from_toml(const toml::node& node) {
   throw Error(ErrorKind::invalid_argument, "a date or time is no value of this file");
 }
 
-Json parse(const std::string& text, const std::filesystem::path& path) {
-  const std::string ending = path.extension().string();
+Json parse(std::string_view text, const std::string& name) {
+  const std::string ending = std::filesystem::path(name).extension().string();
   if (ending == ".yaml" || ending == ".yml") {
-    return from_yaml(YAML::Load(text));
+    return from_yaml(YAML::Load(std::string(text)));
   }
   if (ending == ".toml") {
     return from_toml(toml::parse(text));
   }
-  return parse_json(text, path.string());
+  return parse_json(text, name);
 }
 
 }  // namespace
 
-Json read_config_file(const std::filesystem::path& path) {
-  const std::string text = read_text(path);
-  const std::string file = path.string();
+Json parse_config(std::string_view text, const std::string& file) {
   try {
-    return parse(text, path);
+    return parse(text, file);
   } catch (const YAML::Exception& error) {
     throw Error(ErrorKind::invalid_argument,
                 file + ": line " + std::to_string(error.mark.line + 1) + ", column " +
@@ -120,6 +118,10 @@ Json read_config_file(const std::filesystem::path& path) {
     const std::string prefix = error.context().front() == file ? "" : file + ": ";
     throw Error(ErrorKind::invalid_argument, prefix + error.what());
   }
+}
+
+Json read_config_file(const std::filesystem::path& path) {
+  return parse_config(read_text(path), path.string());
 }
 
 }  // namespace halfstep
