@@ -116,6 +116,10 @@ class Planner {
     if (!source.empty() && view_.names_activation(tensor)) {
       source.clear();  // the user wants this one to have its own encoding
     }
+    require(std::holds_alternative<PerTensor>(spec->granularity),
+            "recipe " + recipe_.name + ": activation '" + tensor +
+                "': activations are quantized per tensor, found granularity " +
+                to_json(spec->granularity).dump());
     try {
       plan_.activations.push_back(
           {.tensor = tensor, .spec = resolve(*spec, Role::activation), .source = source});

@@ -1,0 +1,239 @@
+#include "halfstep/pipeline.h"
+
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "halfstep/adaptation/prepare/fold_batch_norm.h"
+#include "halfstep/calibration/recipe.h"
+#include "halfstep/model/graph_index.h"
+#include "halfstep/outputs/encodings_json.h"
+#include "halfstep/outputs/qdq_onnx.h"
+#include "halfstep/pipeline_check.h"
+#include "halfstep/pipeline_summary.h"
+#include "halfstep/plan.h"
+#include "halfstep/plan_encodings.h"
+#include "halfstep/support/file.h"
+#include "halfstep/targets/target.h"
+
+namespace halfstep {
+namespace {
+
+constexpr std::size_t kWorstTensors = 5;
+
+/// Measures one phase into summary.seconds.
+class Phase {
+ public:
+  Phase(QuantizeSummary& summary, std::string name)
+      : summary_(summary), name_(std::move(name)), start_(std::chrono::steady_clock::now()) {}
+  Phase(const Phase&) = delete;
+  Phase& operator=(const Phase&) = delete;
+  ~Phase() {
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start_;
+    summary_.seconds[name_] += took.count();
+  }
+
+ private:
+  QuantizeSummary& summary_;
+  std::string name_;
+  std::chrono::steady_clock::time_point start_;
+};
+
+void require_free(const std::filesystem::path& path, bool force) {
+  if (!path.empty() && !force && std::filesystem::exists(path)) {
+    throw Error(ErrorKind::invalid_argument,
+                path.string() + " exists; give another output or --force to replace it");
+  }
+}
+
+Recipe wanted_recipe(const QuantizeRequest& request) {
+  Recipe recipe = load_recipe(request.recipe);
+  for (const std::string& option : request.set) {
+    recipe.rules.push_back(parse_set(option, recipe));
+  }
+  for (const std::string& glob : request.exclude) {
+    recipe.rules.push_back(exclude_rule(glob));
+  }
+  return recipe;
+}
+
+/// Warnings are errors under --strict.
+void enforce_strict(const Diagnostics& diagnostics, bool strict) {
+  for (const Diagnostic& diagnostic : diagnostics) {
+    if (strict && diagnostic.severity == Severity::warning) {
+      throw Error(ErrorKind::invalid_argument,
+                  "--strict: " + diagnostic.message + " [" + diagnostic.rule + "]");
+    }
+  }
+}
+
+class QuantizeJob {
+ public:
+  QuantizeJob(Model model, SampleSource* samples, Engine* engine, const QuantizeRequest& request,
+              Progress& progress)
+      : samples_(samples),
+        engine_(engine),
+        request_(request),
+        progress_(progress),
+        result_{.model = std::move(model)} {}
+
+  QuantizeResult run() {
+    require_free(request_.output, request_.force);
+    require_free(request_.encodings_out, request_.force);
+    start();
+    std::string encodings_text;
+    {
+      const GraphIndex graph = prepared_graph();
+      const Plan plan = planned(graph);
+      if (request_.dry_run) {
+        summary().size_after = summary().size_before - summary().weights_before +
+                               planned_weight_bytes(result_.model, graph, plan);
+        summary().weights_after = planned_weight_bytes(result_.model, graph, plan);
+        return finish();
+      }
+      measure(graph, plan);
+      if (!request_.encodings_out.empty()) {
+        encodings_text = write_encodings(result_.encodings, graph);
+      }
+    }
+    write(encodings_text);
+    return finish();
+  }
+
+ private:
+  QuantizeSummary& summary() { return result_.summary; }
+
+  void start() {
+    summary().model = result_.model.name();
+    summary().recipe = request_.recipe;
+    summary().target = request_.target;
+    summary().engine = engine_ == nullptr ? "" : engine_->name();
+    summary().size_before = result_.model.serialized_size();
+    summary().weights_before = weight_bytes(result_.model);
+  }
+
+  GraphIndex prepared_graph() {
+    const Phase phase(summary(), "prepare");
+    fold_batch_norm(result_.model, result_.diagnostics);
+    return GraphIndex(result_.model);
+  }
+
+  Plan planned(const GraphIndex& graph) {
+    const Phase phase(summary(), "plan");
+    const Recipe recipe = wanted_recipe(request_);
+    const Target target = Target::load(request_.target);
+    Plan plan = make_plan(result_.model, graph, recipe, target, result_.diagnostics);
+    summary().types = type_rows(graph, plan);
+    summary().stayed_float = float_reasons(graph, plan);
+    summary().quantized_activations = static_cast<int>(plan.activations.size());
+    summary().quantized_weights = static_cast<int>(plan.weights.size());
+    summary().quantized_biases = static_cast<int>(plan.biases.size());
+    if (plan.empty()) {
+      throw Error(ErrorKind::nothing_to_do, nothing_text(graph));
+    }
+    return plan;
+  }
+
+  std::string nothing_text(const GraphIndex& graph) {
+    std::string text = result_.model.name() + ": nothing to quantize with recipe " +
+                       request_.recipe + " on target " + request_.target + ": " +
+                       std::to_string(graph.graph().node_size()) + " nodes";
+    for (const FloatReason& reason : summary().stayed_float) {
+      text += "; " + std::to_string(reason.count) + " x " + reason.reason + " (" +
+              reason.examples[0] + ")";
+    }
+    return text;
+  }
+
+  void measure(const GraphIndex& graph, const Plan& plan) {
+    const std::vector<ObservedTensor> tensors = observed_tensors(plan);
+    CalibrationResult measured;
+    if (!tensors.empty()) {
+      require(samples_ != nullptr && engine_ != nullptr,
+              "recipe " + request_.recipe +
+                  " measures activations on samples: give --calibration DATA (a folder of .npz or "
+                  ".npy, or one .npz), or a weight-only recipe such as w8");
+    }
+    CalibrateOptions options{.threads = request_.threads};
+    if (samples_ != nullptr && request_.check) {
+      check_.emplace(tensors, request_.check_samples);
+      check_->attach(options);
+    }
+    if (samples_ != nullptr && (!tensors.empty() || request_.check)) {
+      const Phase phase(summary(), "calibrate");
+      measured = calibrate(result_.model, *engine_, *samples_, tensors, options, progress_,
+                           result_.diagnostics);
+      summary().samples = measured.samples;
+    }
+    const Phase phase(summary(), "weights");
+    result_.encodings = make_encodings(result_.model, graph, plan, measured, request_.threads,
+                                       progress_, result_.diagnostics);
+  }
+
+  void write(const std::string& encodings_text) {
+    {
+      const Phase phase(summary(), "write");
+      write_qdq(result_.model, result_.encodings, {.threads = request_.threads},
+                result_.diagnostics);
+      summary().weights_after = weight_bytes(result_.model);
+    }
+    std::optional<AtomicFile> model_file;
+    std::filesystem::path written;
+    if (!request_.output.empty()) {
+      const Phase phase(summary(), "write");
+      model_file.emplace(request_.output);
+      result_.model.write([&](std::span<const std::byte> bytes) { model_file->write(bytes); });
+      written = model_file->flush();
+      summary().size_after = std::filesystem::file_size(written);
+    } else {
+      summary().size_after = result_.model.serialized_size();
+    }
+    std::optional<AtomicFile> encodings_file;
+    if (!encodings_text.empty()) {
+      encodings_file.emplace(request_.encodings_out);
+      encodings_file->write(encodings_text);
+    }
+    check(written);
+    enforce_strict(result_.diagnostics, request_.strict);
+    progress_.throw_if_cancelled();
+    if (encodings_file) {
+      encodings_file->commit();
+    }
+    if (model_file) {
+      model_file->commit();
+    }
+  }
+
+  void check(const std::filesystem::path& written) {
+    if (!check_) {
+      return;
+    }
+    const Phase phase(summary(), "check");
+    check_->run(*engine_, result_.model, written, request_.threads, progress_,
+                result_.diagnostics);
+    summary().outputs = check_->outputs();
+    summary().worst = check_->worst(kWorstTensors);
+  }
+
+  QuantizeResult finish() {
+    enforce_strict(result_.diagnostics, request_.strict);
+    summary().peak_memory = peak_memory();
+    return std::move(result_);
+  }
+
+  SampleSource* samples_;
+  Engine* engine_;
+  const QuantizeRequest& request_;
+  Progress& progress_;
+  QuantizeResult result_;
+  std::optional<QuantizedCheck> check_{};
+};
+
+}  // namespace
+
+QuantizeResult quantize(Model model, SampleSource* samples, Engine* engine,
+                        const QuantizeRequest& request, Progress& progress) {
+  return QuantizeJob(std::move(model), samples, engine, request, progress).run();
+}
+
+}  // namespace halfstep

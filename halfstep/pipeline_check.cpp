@@ -1,0 +1,187 @@
+#include "halfstep/pipeline_check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <unordered_map>
+
+namespace halfstep {
+namespace {
+
+constexpr double kMuchWorseDb = 10.0;
+
+Tensor copy_of(const Tensor& tensor) {
+  std::vector<std::byte> bytes(tensor.bytes());
+  if (!bytes.empty()) {
+    std::memcpy(bytes.data(), tensor.data, bytes.size());
+  }
+  return make_tensor(tensor.dtype, tensor.shape, std::move(bytes));
+}
+
+bool is_float(const Tensor& tensor) { return tensor.dtype == Dtype::float32; }
+
+/// For each tensor of the float model: what its readers see in the Q/DQ model, which is the output of
+/// the DequantizeLinear behind it, or the tensor itself (a graph output keeps its name).
+std::vector<std::string> seen_names(const Model& qdq, const std::vector<std::string>& tensors) {
+  std::unordered_map<std::string_view, const onnx::NodeProto*> quantize, dequantize;
+  for (const onnx::NodeProto& node : qdq.graph().node()) {
+    if (node.op_type() == "QuantizeLinear") {
+      quantize.emplace(node.input(0), &node);
+    } else if (node.op_type() == "DequantizeLinear") {
+      dequantize.emplace(node.input(0), &node);
+    }
+  }
+  std::vector<std::string> names;
+  for (const std::string& tensor : tensors) {
+    const auto first = quantize.find(tensor);
+    const auto second =
+        first == quantize.end() ? dequantize.end() : dequantize.find(first->second->output(0));
+    names.push_back(second == dequantize.end() ? tensor : second->second->output(0));
+  }
+  return names;
+}
+
+std::vector<std::string> producer_types(const Model& qdq, const std::vector<std::string>& tensors) {
+  std::unordered_map<std::string_view, const onnx::NodeProto*> producers;
+  for (const onnx::NodeProto& node : qdq.graph().node()) {
+    for (const std::string& output : node.output()) {
+      producers.emplace(output, &node);
+    }
+  }
+  std::vector<std::string> types;
+  for (const std::string& tensor : tensors) {
+    const auto found = producers.find(tensor);
+    types.push_back(found == producers.end() ? "input" : found->second->op_type());
+  }
+  return types;
+}
+
+}  // namespace
+
+QuantizedCheck::QuantizedCheck(const std::vector<ObservedTensor>& tensors, std::size_t samples)
+    : probe_(tensors.size()), wanted_(samples) {
+  for (const ObservedTensor& tensor : tensors) {
+    tensors_.push_back(tensor.name);
+  }
+}
+
+void QuantizedCheck::attach(CalibrateOptions& options) {
+  options.hook_samples = wanted_;
+  options.on_value = [this](std::size_t tensor, std::size_t sample, const WatchedValue& value) {
+    probe_.remember(tensor, sample, value);
+  };
+  options.on_outputs = [this](std::size_t, const Sample& inputs,
+                              const std::vector<Tensor>& outputs) {
+    Sample copy;
+    for (const auto& [name, tensor] : inputs) {
+      copy.emplace(name, copy_of(tensor));
+    }
+    inputs_.push_back(std::move(copy));
+    std::vector<Tensor> kept;
+    std::transform(outputs.begin(), outputs.end(), std::back_inserter(kept), copy_of);
+    float_outputs_.push_back(std::move(kept));
+  };
+}
+
+std::unique_ptr<Session> QuantizedCheck::open(Engine& engine, const Model& qdq,
+                                              const std::filesystem::path& path,
+                                              const SessionOptions& options) const {
+  // The file is what users get, so the file is what is tried.
+  return path.empty() || !options.watch.empty() ? engine.open(qdq, options)
+                                                : engine.open(path, options);
+}
+
+void QuantizedCheck::run(Engine& engine, const Model& qdq, const std::filesystem::path& path,
+                         int threads, Progress& progress, Diagnostics& diagnostics) {
+  op_types_ = producer_types(qdq, tensors_);
+  std::size_t sample = 0;
+  SessionOptions options{.threads = threads, .optimize = false, .progress = &progress};
+  options.watch = seen_names(qdq, tensors_);
+  options.on_value = [this, &sample](std::size_t tensor, const WatchedValue& value) {
+    probe_.compare(tensor, sample, value);
+  };
+  {
+    const std::unique_ptr<Session> session = open(engine, qdq, path, options);
+    for (const TensorInfo& output : session->outputs()) {
+      output_names_.push_back(output.name);
+    }
+    output_errors_.resize(output_names_.size());
+    progress.begin("check", inputs_.size());
+    for (; sample < inputs_.size(); ++sample) {
+      progress.throw_if_cancelled();
+      const std::vector<Tensor> outputs = session->run(inputs_[sample]);
+      for (std::size_t i = 0; i < outputs.size(); ++i) {
+        if (is_float(outputs[i]) && float_outputs_[sample][i].shape == outputs[i].shape) {
+          const ErrorPower power = error_power(float_outputs_[sample][i], outputs[i]);
+          output_errors_[i].signal += power.signal;
+          output_errors_[i].error += power.error;
+        }
+      }
+      progress.update(sample + 1);
+    }
+    progress.end();
+  }
+  compare_optimized(engine, qdq, path, threads, diagnostics);
+}
+
+void QuantizedCheck::compare_optimized(Engine& engine, const Model& qdq,
+                                       const std::filesystem::path& path, int threads,
+                                       Diagnostics& diagnostics) const {
+  if (inputs_.empty()) {
+    return;
+  }
+  const std::unique_ptr<Session> session =
+      open(engine, qdq, path, {.threads = threads, .optimize = true});
+  const std::vector<Tensor> outputs = session->run(inputs_[0]);
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (!is_float(outputs[i]) || float_outputs_[0][i].shape != outputs[i].shape) {
+      continue;
+    }
+    const double optimized = error_power(float_outputs_[0][i], outputs[i]).sqnr_db();
+    const double plain = output_errors_[i].sqnr_db();
+    if (optimized < plain - kMuchWorseDb) {
+      diagnostics.push_back(
+          {.severity = Severity::warning,
+           .rule = "check/optimized-differs",
+           .subject = output_names_[i],
+           .message = "output '" + output_names_[i] + "': " + std::to_string(optimized) +
+                      " dB with all optimizations of the engine, " + std::to_string(plain) +
+                      " dB without. The engine's integer kernels lose accuracy here: run the model "
+                      "with fewer optimizations, or keep the ops before this output float"});
+    }
+  }
+}
+
+std::vector<OutputError> QuantizedCheck::outputs() const {
+  std::vector<OutputError> errors;
+  for (std::size_t i = 0; i < output_names_.size(); ++i) {
+    if (output_errors_[i].signal > 0 || output_errors_[i].error > 0) {
+      errors.push_back({.output = output_names_[i], .sqnr_db = output_errors_[i].sqnr_db()});
+    }
+  }
+  return errors;
+}
+
+std::vector<TensorError> QuantizedCheck::worst(std::size_t count) const {
+  std::vector<TensorError> errors;
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    const ErrorPower& power = probe_.errors()[i];
+    if (power.signal > 0 || power.error > 0) {
+      errors.push_back({.tensor = tensors_[i],
+                        .op_type = op_types_.empty() ? "" : op_types_[i],
+                        .sqnr_db = power.sqnr_db()});
+    }
+  }
+  std::stable_sort(errors.begin(), errors.end(), [](const TensorError& a, const TensorError& b) {
+    return a.sqnr_db < b.sqnr_db;
+  });
+  errors.resize(std::min(count, errors.size()));
+  for (TensorError& error : errors) {
+    if (std::isfinite(error.sqnr_db) && error.sqnr_db < 25.0) {
+      error.hint = "--set 'tensor:" + error.tensor + " act=uint16'";
+    }
+  }
+  return errors;
+}
+
+}  // namespace halfstep

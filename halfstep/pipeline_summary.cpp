@@ -1,0 +1,224 @@
+#include "halfstep/pipeline_summary.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+
+#include "halfstep/plan_regions.h"
+
+namespace halfstep {
+namespace {
+
+std::string granularity_text(const Granularity& granularity) {
+  if (std::holds_alternative<PerChannel>(granularity)) {
+    return " per channel";
+  }
+  if (const auto* block = std::get_if<PerBlock>(&granularity)) {
+    return block->axis && block->block_size.size() == 1
+               ? " block " + std::to_string(block->block_size[0])
+               : " per block";
+  }
+  if (const auto* lpbq = std::get_if<Lpbq>(&granularity)) {
+    return " lpbq " + std::to_string(lpbq->block_size);
+  }
+  return " per tensor";
+}
+
+/// The types of every node that a plan speaks of.
+class NodeTypes {
+ public:
+  NodeTypes(const GraphIndex& graph, const Plan& plan) : graph_(graph), plan_(plan) {
+    for (const PlannedActivation& activation : plan.activations) {
+      activations_.emplace(activation.tensor, activation.spec->dtype);
+    }
+    for (const PlannedWeight& weight : plan.weights) {
+      for (const Consumer& use : weight.uses) {
+        weights_.emplace(std::pair{use.node, use.slot},
+                         std::string(name(weight.spec->dtype)) +
+                             granularity_text(weight.spec->granularity));
+      }
+    }
+    for (const PlannedBias& bias : plan.biases) {
+      biases_.insert(bias.use.node);
+    }
+  }
+
+  TypeRow row(int node) const {
+    const onnx::NodeProto& op = graph_.graph().node(node);
+    TypeRow row{.op_type = op.op_type(), .activation = "float32", .weight = "-", .bias = "-"};
+    const NodePlan& decision = plan_.nodes[static_cast<std::size_t>(node)];
+    for (int slot = 0; slot < op.input_size(); ++slot) {
+      const auto activation = activations_.find(op.input(slot));
+      if (activation != activations_.end() && (decision.quantized || decision.carries) &&
+          row.activation == "float32") {
+        row.activation = name(activation->second);
+      }
+      const auto weight = weights_.find({node, slot});
+      if (weight != weights_.end()) {
+        row.weight = weight->second;
+      }
+    }
+    if (row.activation == "float32" && decision.quantized) {
+      row.activation = "in group";  // an inner op: it never sees quantized values
+    }
+    row.bias = biases_.contains(node) ? "int32" : float_bias(op);
+    return row;
+  }
+
+ private:
+  static std::string float_bias(const onnx::NodeProto& op) {
+    const std::optional<int> slot = op_facts(op).bias_slot;
+    return slot && *slot < op.input_size() && !op.input(*slot).empty() ? "float32" : "-";
+  }
+
+  const GraphIndex& graph_;
+  const Plan& plan_;
+  std::unordered_map<std::string, Dtype> activations_{};
+  std::map<std::pair<int, int>, std::string> weights_{};
+  std::set<int> biases_{};
+};
+
+std::uint64_t tensor_bytes(const onnx::TensorProto& tensor) {
+  const std::optional<Dtype> dtype = dtype_from_onnx(tensor.data_type());
+  const auto count = static_cast<std::uint64_t>(element_count(shape_of(tensor)));
+  return dtype ? (count * static_cast<std::uint64_t>(bits(*dtype)) + 7) / 8 : count;
+}
+
+}  // namespace
+
+std::vector<TypeRow> type_rows(const GraphIndex& graph, const Plan& plan) {
+  const NodeTypes types(graph, plan);
+  std::map<std::tuple<std::string, std::string, std::string, std::string>, int> counts;
+  for (int node = 0; node < graph.graph().node_size(); ++node) {
+    if (data_slots(graph, graph.graph().node(node)).empty()) {
+      continue;
+    }
+    const TypeRow row = types.row(node);
+    ++counts[{row.op_type, row.activation, row.weight, row.bias}];
+  }
+  std::vector<TypeRow> rows;
+  for (const auto& [key, count] : counts) {
+    const auto& [op_type, activation, weight, bias] = key;
+    rows.push_back({.op_type = op_type,
+                    .activation = activation,
+                    .weight = weight,
+                    .bias = bias,
+                    .nodes = count});
+  }
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const TypeRow& a, const TypeRow& b) { return a.nodes > b.nodes; });
+  return rows;
+}
+
+std::vector<FloatReason> float_reasons(const GraphIndex& graph, const Plan& plan) {
+  std::map<std::string, FloatReason> by_reason;
+  for (std::size_t node = 0; node < plan.nodes.size(); ++node) {
+    const std::string& reason = plan.nodes[node].float_reason;
+    if (reason.empty()) {
+      continue;
+    }
+    FloatReason& entry = by_reason[reason];
+    entry.reason = reason;
+    ++entry.count;
+    if (entry.examples.size() < 3) {
+      entry.examples.push_back(graph.label(static_cast<int>(node)));
+    }
+  }
+  std::vector<FloatReason> reasons;
+  for (const auto& [reason, entry] : by_reason) {
+    reasons.push_back(entry);
+  }
+  std::stable_sort(reasons.begin(), reasons.end(), [](const FloatReason& a, const FloatReason& b) {
+    return a.count > b.count;
+  });
+  return reasons;
+}
+
+std::uint64_t weight_bytes(const Model& model) {
+  std::uint64_t bytes = 0;
+  for (const onnx::TensorProto& tensor : model.graph().initializer()) {
+    bytes += tensor_bytes(tensor);
+  }
+  for (const onnx::NodeProto& node : model.graph().node()) {
+    const onnx::AttributeProto* value = find_attribute(node, "value");
+    if (node.op_type() == "Constant" && value != nullptr && value->has_t()) {
+      bytes += tensor_bytes(value->t());
+    }
+  }
+  return bytes;
+}
+
+std::uint64_t planned_weight_bytes(const Model& model, const GraphIndex& graph, const Plan& plan) {
+  std::uint64_t bytes = weight_bytes(model);
+  for (const PlannedWeight& weight : plan.weights) {
+    const onnx::TensorProto& tensor = *graph.constant(weight.tensor);
+    const auto count = static_cast<std::uint64_t>(element_count(shape_of(tensor)));
+    const std::uint64_t stored =
+        (count * static_cast<std::uint64_t>(bits(weight.spec->dtype)) + 7) / 8;
+    bytes -= std::min(bytes, tensor_bytes(tensor) - std::min(tensor_bytes(tensor), stored));
+  }
+  return bytes;
+}
+
+std::uint64_t peak_memory() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024U;
+}
+
+namespace {
+
+Json number_or_text(double value) {
+  return std::isfinite(value) ? Json(value) : Json(value > 0 ? "inf" : "nan");
+}
+
+}  // namespace
+
+Json to_json(const QuantizeSummary& summary) {
+  Json json = {{"model", summary.model},
+               {"recipe", summary.recipe},
+               {"target", summary.target},
+               {"engine", summary.engine},
+               {"size_before", summary.size_before},
+               {"size_after", summary.size_after},
+               {"weights_before", summary.weights_before},
+               {"weights_after", summary.weights_after},
+               {"samples", summary.samples},
+               {"quantized_activations", summary.quantized_activations},
+               {"quantized_weights", summary.quantized_weights},
+               {"quantized_biases", summary.quantized_biases}};
+  json["types"] = Json::array();
+  for (const TypeRow& row : summary.types) {
+    json["types"].push_back({{"op_type", row.op_type},
+                             {"activation", row.activation},
+                             {"weight", row.weight},
+                             {"bias", row.bias},
+                             {"nodes", row.nodes}});
+  }
+  json["stayed_float"] = Json::array();
+  for (const FloatReason& reason : summary.stayed_float) {
+    json["stayed_float"].push_back(
+        {{"reason", reason.reason}, {"count", reason.count}, {"examples", reason.examples}});
+  }
+  json["outputs"] = Json::array();
+  for (const OutputError& output : summary.outputs) {
+    json["outputs"].push_back(
+        {{"output", output.output}, {"sqnr_db", number_or_text(output.sqnr_db)}});
+  }
+  json["worst"] = Json::array();
+  for (const TensorError& tensor : summary.worst) {
+    json["worst"].push_back({{"tensor", tensor.tensor},
+                             {"op_type", tensor.op_type},
+                             {"sqnr_db", number_or_text(tensor.sqnr_db)},
+                             {"hint", tensor.hint}});
+  }
+  json["seconds"] = summary.seconds;
+  json["peak_memory"] = summary.peak_memory;
+  return json;
+}
+
+}  // namespace halfstep
