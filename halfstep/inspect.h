@@ -52,9 +52,10 @@ struct ModelReport {
   int nodes = 0;                                ///< of the main graph
   int subgraphs = 0;                            ///< below If, Loop, Scan, ...
   std::vector<std::string> functions{};         ///< "domain.name"
-  std::map<std::string, int> ops{};  ///< with subgraphs and functions; "domain.op" outside of ai.onnx
-  std::vector<std::string> custom_domains{};     ///< whose operators the model uses
-  std::uint64_t file_bytes = 0;                  ///< as one file
+  std::map<std::string, int>
+      ops{};  ///< with subgraphs and functions; "domain.op" outside of ai.onnx
+  std::vector<std::string> custom_domains{};  ///< whose operators the model uses
+  std::uint64_t file_bytes = 0;               ///< as one file
   TypeReport weights_total{};
   std::map<std::string, TypeReport> weights{};  ///< constants, by element type
   std::map<std::string, int> activations{};     ///< tensors that nodes write, by element type
@@ -63,8 +64,8 @@ struct ModelReport {
   Diagnostics diagnostics{};  ///< traps on the way to a quantized model
 };
 
-/// Describes a model. Reads every float weight once (to find NaN and infinity) and lets its pages go.
-/// `loading`: what load_onnx() noticed; it comes first in the report's diagnostics.
+/// Describes a model. Reads every float weight once (to find NaN and infinity) and lets its pages
+/// go. `loading`: what load_onnx() noticed; it comes first in the report's diagnostics.
 [[nodiscard]] ModelReport inspect(const Model& model, Diagnostics loading = {});
 [[nodiscard]] Json to_json(const ModelReport& report);
 
