@@ -119,11 +119,13 @@ void add_quantize_choices(CLI::App& app, QuantizeArguments& a) {
       ->type_name("N")
       ->check(CLI::Range(1, 1024).description(""))
       ->group(run);
-  app.add_flag("!--no-check", a.check, "do not run the written model to measure its error")
-      ->group(run);
+  CLI::Option* no_check =
+      app.add_flag("!--no-check", a.check, "do not run the written model to measure its error")
+          ->group(run);
   app.add_option("--check-samples", a.check_samples, "samples the check compares; 4 if not given")
       ->type_name("N")
       ->check(CLI::Range(1, 1000000).description(""))
+      ->excludes(no_check)
       ->group(run);
   app.add_flag("--strict", a.strict, "warnings are errors")->group(run);
   app.add_option("--onnxruntime", a.onnxruntime,
