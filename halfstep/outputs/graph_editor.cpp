@@ -29,6 +29,12 @@ void rename_reads(onnx::GraphProto& graph, const std::string& from, const std::s
     std::replace(node.mutable_input()->begin(), node.mutable_input()->end(), from, to);
     rename_reads(node, from, to);
   }
+  // An outer tensor may be an output as it is; outputs of subgraphs count by position, not by name.
+  for (onnx::ValueInfoProto& output : *graph.mutable_output()) {
+    if (output.name() == from) {
+      output.set_name(to);
+    }
+  }
 }
 
 void rename_reads(onnx::NodeProto& holder, const std::string& from, const std::string& to) {

@@ -18,7 +18,7 @@ constexpr int kIrOfFreeInitializers = 4;
 /// What the whole table needs of the model file, and the tensor that needs it.
 struct Needs {
   int opset = 10;
-  int ir_version = 0;
+  int ir_version = kIrOfFreeInitializers;
   std::string subject{};
   std::string reason{};
 

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "halfstep/model/node_keys.h"
 #include "halfstep/support/error.h"
 
 namespace halfstep {
 namespace {
-
-constexpr int kSeveral = -1;
 
 [[noreturn]] void fail(const std::string& message) {
   throw Error(ErrorKind::invalid_argument, message);
@@ -19,49 +18,44 @@ std::string suggestion(std::string_view name, const std::vector<std::string>& ca
   return closest.empty() ? "" : "; did you mean \"" + closest + "\"?";
 }
 
-std::unordered_map<std::string, int> nodes_by_key(const onnx::GraphProto& graph) {
-  std::unordered_map<std::string, int> result;
-  for (int i = 0; i < graph.node_size(); ++i) {
-    const auto [entry, added] = result.emplace(use_key(graph.node(i)), i);
-    if (!added) {
-      entry->second = kSeveral;
+/// The nodes of a graph by their key.
+class NodesByKey {
+ public:
+  explicit NodesByKey(const onnx::GraphProto& graph) : graph_(graph), keys_(graph) {
+    for (int i = 0; i < graph.node_size(); ++i) {
+      nodes_.emplace(keys_.key(i), i);
     }
   }
-  return result;
-}
 
-Consumer find_consumer(const Use& use, const std::unordered_map<std::string, int>& nodes,
-                       const onnx::GraphProto& graph) {
-  const auto found = nodes.find(use.node);
-  if (found == nodes.end()) {
-    std::vector<std::string> known;
-    for (const onnx::NodeProto& node : graph.node()) {
-      known.push_back(use_key(node));
+  Consumer find(const Use& use) const {
+    const auto found = nodes_.find(use.node);
+    if (found == nodes_.end()) {
+      fail("no node \"" + use.node + "\" in the model" + suggestion(use.node, known()));
     }
-    fail("no node \"" + use.node + "\" in the model" + suggestion(use.node, known));
+    const onnx::NodeProto& node = graph_.node(found->second);
+    const int slot = static_cast<int>(use.slot);
+    if (slot >= node.input_size() || node.input(slot).empty()) {
+      fail("node \"" + use.node + "\" has no input " + std::to_string(slot) + " (it has " +
+           std::to_string(node.input_size()) + " inputs)");
+    }
+    return {.node = found->second, .slot = slot};
   }
-  if (found->second == kSeveral) {
-    fail("several nodes are called \"" + use.node +
-         "\", so its inputs can't have encodings of their own; give the nodes unique names");
+
+ private:
+  std::vector<std::string> known() const {
+    std::vector<std::string> result;
+    for (int i = 0; i < graph_.node_size(); ++i) {
+      result.push_back(keys_.key(i));
+    }
+    return result;
   }
-  const onnx::NodeProto& node = graph.node(found->second);
-  const int slot = static_cast<int>(use.slot);
-  if (slot >= node.input_size() || node.input(slot).empty()) {
-    fail("node \"" + use.node + "\" has no input " + std::to_string(slot) + " (it has " +
-         std::to_string(node.input_size()) + " inputs)");
-  }
-  return {.node = found->second, .slot = slot};
-}
+
+  const onnx::GraphProto& graph_;
+  NodeKeys keys_;
+  std::unordered_map<std::string, int> nodes_{};
+};
 
 }  // namespace
-
-const std::string& use_key(const onnx::NodeProto& node) {
-  static const std::string kNothing;
-  if (!node.name().empty()) {
-    return node.name();
-  }
-  return node.output_size() > 0 ? node.output(0) : kNothing;
-}
 
 EncodedUses find_uses(const EncodingTable& table, const GraphIndex& index, NameMaker& names) {
   EncodedUses result;
@@ -69,9 +63,9 @@ EncodedUses find_uses(const EncodingTable& table, const GraphIndex& index, NameM
     return result;
   }
   const onnx::GraphProto& graph = index.graph();
-  const auto nodes = nodes_by_key(graph);
+  const NodesByKey nodes(graph);
   for (const auto& [use, encoding] : table.uses()) {
-    const Consumer consumer = find_consumer(use, nodes, graph);
+    const Consumer consumer = nodes.find(use);
     const std::string& tensor = graph.node(consumer.node).input(consumer.slot);
     std::vector<EncodedUse>& uses = result[tensor];
     const auto twin = std::find_if(uses.begin(), uses.end(), [&](const EncodedUse& other) {

@@ -17,9 +17,6 @@ struct EncodedUse {
 };
 using EncodedUses = std::map<std::string, std::vector<EncodedUse>, std::less<>>;
 
-/// What Use.node means: the node's name, or its first output where it has none.
-[[nodiscard]] const std::string& use_key(const onnx::NodeProto& node);
-
 /// The single uses of `table` by tensor, in node order. Uses by one node with equal encodings share
 /// a derived name. To be called before other names are taken from `names`, so that the model and
 /// the encodings file agree on derived names. Errors: invalid_argument for a node that does not
