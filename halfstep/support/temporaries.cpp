@@ -13,6 +13,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include "halfstep/support/file.h"
@@ -24,6 +25,7 @@ namespace halfstep {
 struct TemporaryEntry {
   enum class State : std::uint8_t { unused, filling, live };
   std::atomic<State> state{State::filling};
+  pid_t process = 0;  ///< a forked child knows the path, too, but it is not the child's
   std::array<char, PATH_MAX> path{};
   TemporaryEntry* next = nullptr;
 };
@@ -104,6 +106,7 @@ RegisteredTemporary::RegisteredTemporary(const std::filesystem::path& path) {
     entry_ = new_entry();
   }
   std::memcpy(entry_->path.data(), text.c_str(), text.size() + 1);
+  entry_->process = getpid();
   entry_->state.store(State::live);
 }
 
@@ -123,7 +126,7 @@ void RegisteredTemporary::release() noexcept {
 
 void remove_temporaries() noexcept {
   for (TemporaryEntry* entry = first_entry().load(); entry != nullptr; entry = entry->next) {
-    if (entry->state.load() == State::live) {
+    if (entry->state.load() == State::live && entry->process == getpid()) {
       remove_path(AT_FDCWD, entry->path.data(), 0);
     }
   }
