@@ -3,9 +3,12 @@
     result = halfstep.quantize("model.onnx", samples, output="model_a8w8.onnx")
     print(result.summary)
 
-`quantize` is the whole road; load, calibrate, write_qdq and write_encodings are its steps.
+`quantize` is the whole road; `load`, `calibrate`, `write_qdq` and `write_encodings` are its steps.
+A `QuantizationSpec` says what is wanted for a tensor, `FakeQuantize` does it to an array, `core`
+has the functions below that, and the observers are those of torch.
 """
 
+from halfstep import core
 from halfstep._core import (
     CalibrationResult,
     Diagnostic,
@@ -31,37 +34,96 @@ from halfstep._errors import (
     InvalidFile,
     IoError,
     NothingToDo,
-    NotReady,
     Unsupported,
 )
-from halfstep._quantize import calibrate, load, quantize
+from halfstep._fake_quantize import FakeQuantize
+from halfstep._granularity import (
+    LpbqGranularity,
+    PerBlockGranularity,
+    PerChannelGranularity,
+    PerTensorGranularity,
+    QuantizationGranularity,
+)
+from halfstep._observers import (
+    HistogramObserver,
+    MinMaxObserver,
+    MovingAverageMinMaxObserver,
+    MovingAveragePerChannelMinMaxObserver,
+    PerChannelMinMaxObserver,
+)
+from halfstep._quantize import calibrate, inspect, load, quantize
+from halfstep._registry import (
+    DynamicQParamsCalculator,
+    FakeQuantizeImplBase,
+    GlobalMinMaxQParamsCalculator,
+    MinMaxRangeCalculator,
+    MovingAverageQParamsCalculator,
+    QParamsCalculatorBase,
+    RangeCalculatorBase,
+    StaticQParamsCalculator,
+)
+from halfstep._spec import (
+    CompressionSpec,
+    QuantizationFormulation,
+    QuantizationScheme,
+    QuantizationSpec,
+)
+from halfstep.core import dequantize, fake_quantize, pack, unpack
 
 __all__ = [
     "CalibrationResult",
+    "CompressionSpec",
     "Diagnostic",
+    "DynamicQParamsCalculator",
     "Encoding",
     "EncodingTable",
     "Engine",
     "Error",
+    "FakeQuantize",
+    "FakeQuantizeImplBase",
+    "GlobalMinMaxQParamsCalculator",
+    "HistogramObserver",
     "InternalError",
     "Interrupted",
     "InvalidArgument",
     "InvalidFile",
     "IoError",
+    "LpbqGranularity",
+    "MinMaxObserver",
+    "MinMaxRangeCalculator",
     "Model",
-    "NotReady",
+    "MovingAverageMinMaxObserver",
+    "MovingAveragePerChannelMinMaxObserver",
+    "MovingAverageQParamsCalculator",
     "NothingToDo",
+    "PerBlockGranularity",
+    "PerChannelGranularity",
+    "PerChannelMinMaxObserver",
+    "PerTensorGranularity",
+    "QParamsCalculatorBase",
+    "QuantizationFormulation",
+    "QuantizationGranularity",
+    "QuantizationScheme",
+    "QuantizationSpec",
     "QuantizeResult",
+    "RangeCalculatorBase",
     "Session",
+    "StaticQParamsCalculator",
     "TensorInfo",
     "TensorStatistics",
     "Unsupported",
     "__version__",
     "calibrate",
+    "core",
+    "dequantize",
+    "fake_quantize",
+    "inspect",
     "load",
     "make_onnxruntime_engine",
+    "pack",
     "quantize",
     "sample_inputs",
+    "unpack",
     "write_encodings",
     "write_qdq",
 ]

@@ -70,3 +70,16 @@ def _from_torch(tensor: Any) -> Array:
         torch = sys.modules["torch"]
         bits = {1: torch.uint8, 2: torch.int16}[tensor.element_size()]
         return np.asarray(tensor.view(bits).numpy()).view(dtype_named(name))
+
+
+def like(value: Any, result: Array, out: Any = None) -> Any:
+    """`result` as the kind of array that `value` is; `out` itself if the result lies in it."""
+    if out is not None:
+        return out
+    if not is_torch_tensor(value):
+        return result
+    torch = sys.modules["torch"]
+    if result.dtype.kind in "fiub":
+        return torch.from_numpy(result)
+    name = result.dtype.name  # a format that NumPy lacks
+    return torch.from_numpy(result.view(f"i{result.itemsize}")).view(getattr(torch, name))

@@ -31,10 +31,6 @@ class InvalidArgument(Error, ValueError):
     kind = "invalid_argument"
 
 
-class NotReady(InvalidArgument, RuntimeError):
-    """Asked before the first batch, or for a dtype that has no answer."""
-
-
 class NothingToDo(Error, RuntimeError):
     """The request would change nothing."""
 
@@ -74,3 +70,22 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, message: str = "", context: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.context = tuple(context) or (message,)
+
+
+_causes: dict[str, BaseException] = {}
+"""What classes of the user raised inside the library, by the message that stands for it there."""
+
+
+def remember_cause(raised: BaseException, what: str) -> str:
+    """Keeps an exception that crosses the library as an error; returns that error's message."""
+    message = f"{what} raised {type(raised).__name__}: {raised}"
+    _causes.clear()
+    _causes[message] = raised
+    return message
+
+
+def make_error(name: str, message: str, context: Sequence[str]) -> BaseException:
+    """The exception for an error of the library, with the exception that caused it, if one did."""
+    error: BaseException = globals()[name](message, context)
+    error.__cause__ = _causes.pop(context[-1], None)
+    return error

@@ -43,6 +43,18 @@ def load(model: ModelLike) -> _core.Model:
     )
 
 
+def inspect(model: ModelLike) -> dict[str, Any]:
+    """What is in a model, as plain values.
+
+    Operators with counts, inputs, outputs, opsets, weights by type in values and bytes, the biggest
+    weights, encodings it carries already, and under "diagnostics" the traps on the way to a
+    quantized model.
+
+    Errors: as load().
+    """
+    return _core.inspect(load(model))
+
+
 def quantize(
     model: ModelLike,
     calibration: Calibration = None,

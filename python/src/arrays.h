@@ -2,6 +2,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include "halfstep/core/float_view.h"
 #include "halfstep/engines/engine.h"
 
 namespace halfstep::python {
@@ -19,5 +20,30 @@ template <typename T>
 [[nodiscard]] nanobind::object array_of(const std::vector<T>& values, const Shape& shape);
 
 [[nodiscard]] nanobind::tuple tuple_of(const Shape& shape);
+[[nodiscard]] Shape shape_from(nanobind::handle array);
+
+/// A new array of this shape, of the dtype of this name. Its memory is not set.
+[[nodiscard]] nanobind::object empty_array(const Shape& shape, std::string_view dtype);
+
+/// A NumPy array seen as floating-point data. `array` keeps it alive.
+struct FloatArray {
+  nanobind::object array;
+  FloatView view;
+};
+/// `name` stands in messages. Errors: invalid_argument if its type is not float16, bfloat16,
+/// float32 or float64.
+[[nodiscard]] FloatArray floats_of(nanobind::handle value, std::string_view name);
+/// Where results of the shape and dtype of `like` go: `out` if it is given, else a new array.
+/// Errors: invalid_argument if `out` has another shape or dtype or is read-only.
+struct FloatOutput {
+  nanobind::object array;
+  FloatSpan span;
+};
+[[nodiscard]] FloatOutput output_like(const FloatArray& like, nanobind::handle out);
+[[nodiscard]] FloatOutput output_of(const Shape& shape, std::string_view dtype,
+                                    nanobind::handle out);
+
+/// A row-major copy of the values.
+[[nodiscard]] nanobind::object copy_of(const FloatView& view);
 
 }  // namespace halfstep::python

@@ -8,6 +8,7 @@ namespace nb = nanobind;
 
 // One function per folder of the library, in the order of their dependencies.
 void bind_support(nb::module_& module);
+void bind_core(nb::module_& module);
 void bind_model(nb::module_& module);
 void bind_encodings(nb::module_& module);
 void bind_engines(nb::module_& module);

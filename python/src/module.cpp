@@ -4,6 +4,7 @@ NB_MODULE(_core, module) {
   using namespace halfstep::python;
   module.doc() = "The native part of halfstep. Use it through the package `halfstep`.";
   bind_support(module);
+  bind_core(module);
   bind_model(module);
   bind_encodings(module);
   bind_engines(module);

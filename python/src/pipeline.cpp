@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings.h"
+#include "halfstep/inspect.h"
 #include "json.h"
 #include "progress.h"
 #include "samples.h"
@@ -38,6 +39,15 @@ void bind_request(nb::module_& module) {
       .def_rw("check_samples", &QuantizeRequest::check_samples);
 }
 
+nb::object report_on(const Model& model) {
+  ModelReport report;
+  {
+    const nb::gil_scoped_release unlocked;
+    report = inspect(model);
+  }
+  return python_of(to_json(report));
+}
+
 }  // namespace
 
 void bind_pipeline(nb::module_& module) {
@@ -51,6 +61,7 @@ void bind_pipeline(nb::module_& module) {
           "and why, SQNR in dB, seconds by phase, peak memory in bytes.")
       .def_ro("diagnostics", &QuantizeResult::diagnostics,
               "What was decided or noticed, as Diagnostic objects.");
+  module.def("inspect", &report_on, nb::arg("model"));
   module.def("quantize", &quantize_model, nb::arg("model"), nb::arg("engine").none(),
              nb::arg("calibration").none(), nb::arg("request"), nb::kw_only(),
              nb::arg("cast_inputs") = false, nb::arg("progress").none() = nb::none());

@@ -33,9 +33,10 @@ const char* class_name(ErrorKind kind) {
 
 /// The classes are written in Python, where a class may also be a built-in exception.
 void raise_in_python(const Error& error) {
-  const nb::object type = nb::module_::import_("halfstep._errors").attr(class_name(error.kind()));
-  const nb::object value = type(error.what(), nb::cast(error.context()));
-  PyErr_SetObject(type.ptr(), value.ptr());
+  const nb::object value =
+      nb::module_::import_("halfstep._errors")
+          .attr("make_error")(class_name(error.kind()), error.what(), nb::cast(error.context()));
+  PyErr_SetObject(value.type().ptr(), value.ptr());
 }
 
 void translate(const std::exception_ptr& exception, void*) {

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <nanobind/nanobind.h>
+
+#include "arrays.h"
+
+namespace halfstep::python {
+
+/// NumPy's dtype of an array of codes: float formats are bytes, integers their storage.
+[[nodiscard]] std::string code_dtype(Dtype dtype);
+
+/// The codes in `value` as bytes, row-major. `keep` holds what they lie in.
+/// Errors: invalid_argument if the array is not of code_dtype.
+[[nodiscard]] std::span<const std::byte> codes_of(nanobind::handle value, Dtype dtype,
+                                                  Tensor& keep);
+
+/// The memory of a new, row-major array.
+[[nodiscard]] std::span<std::byte> bytes_of(const nanobind::object& array);
+
+template <typename T>
+[[nodiscard]] nanobind::object array_or_none(const std::vector<T>& values, const Shape& shape) {
+  return values.empty() ? nanobind::none() : array_of(values, shape);
+}
+
+}  // namespace halfstep::python
