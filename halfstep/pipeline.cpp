@@ -75,7 +75,7 @@ class QuantizeJob {
         engine_(engine),
         request_(request),
         progress_(progress),
-        result_{.model = std::move(model)} {}
+        result_{.model = std::move(model), .encodings = {}, .summary = {}, .diagnostics = {}} {}
 
   QuantizeResult run() {
     require_free(request_.output, request_.force);

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <tuple>
 #include <unordered_map>
 
+#include "halfstep/model/op_facts.h"
 #include "halfstep/plan_regions.h"
 
 namespace halfstep {

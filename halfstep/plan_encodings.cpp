@@ -7,6 +7,7 @@
 
 #include "halfstep/core/quantize.h"
 #include "halfstep/model/node_keys.h"
+#include "halfstep/model/op_facts.h"
 #include "halfstep/support/error.h"
 
 namespace halfstep {
