@@ -7,6 +7,7 @@
 
 #include "halfstep/encodings/schema/entries.h"
 #include "halfstep/encodings/schema/v2.h"
+#include "halfstep/support/error.h"
 
 namespace halfstep {
 namespace {
@@ -52,6 +53,27 @@ std::string_view type_name_v2(Dtype dtype) {
     refuse("version 2 of the file has no type " + std::string(name(dtype)));
   }
   return found->text;
+}
+
+Dtype parse_type_v2(const std::string& text) {
+  std::string plain = text;
+  std::erase(plain, '_');
+  std::vector<std::string> known;
+  for (const TypeName& row : kTypeNames) {
+    if (row.text == plain) {
+      return row.dtype;
+    }
+    known.emplace_back(row.text);
+  }
+  for (const Dtype dtype : {Dtype::float16, Dtype::float32, Dtype::bfloat16}) {
+    if (name(dtype) == plain) {
+      return dtype;
+    }
+  }
+  const std::string closest = closest_match(plain, known);
+  throw Error(ErrorKind::invalid_file,
+              "output_dtype \"" + text + "\" is unknown" +
+                  (closest.empty() ? "" : "; did you mean \"" + closest + "\"?"));
 }
 
 Json entry_start_v2(const NamedEncoding& tensor) {
