@@ -67,15 +67,17 @@ std::int32_t asymmetric_zero_point(float min, float scale, const ResolvedSpec& s
   return to_zero_point(in_type.subtract(lowest, steps), spec);
 }
 
-void resize(QParams& qparams, std::size_t units, const ResolvedSpec& spec) {
+QParams empty_qparams(std::size_t units, const ResolvedSpec& spec, bool with_minval) {
+  QParams qparams;
   qparams.scale.resize(units);
   qparams.zero_point.resize(units, 0);
-  if (spec->qformulation == Formulation::minval) {
+  if (is_integer(spec->dtype) && (with_minval || spec->qformulation == Formulation::minval)) {
     qparams.minval.resize(units);
   }
+  return qparams;
 }
 
-QParams affine_qparams(const Ranges& ranges, const ResolvedSpec& spec) {
+QParams affine_qparams(const Ranges& ranges, const ResolvedSpec& spec, bool with_minval) {
   const Arithmetic in_type(ranges.dtype);
   const bool asymmetric = spec->qscheme == Scheme::asymmetric;
   const auto eps = in_type.round(static_cast<float>(spec->eps));
@@ -85,8 +87,7 @@ QParams affine_qparams(const Ranges& ranges, const ResolvedSpec& spec) {
       is_floating(spec->dtype) || asymmetric
           ? 0
           : to_zero_point(std::trunc((spec.quant_max() + spec.quant_min() + 1) / 2), spec);
-  QParams qparams;
-  resize(qparams, ranges.min.size(), spec);
+  QParams qparams = empty_qparams(ranges.min.size(), spec, with_minval);
   for (std::size_t i = 0; i < ranges.min.size(); ++i) {
     const float min = ranges.min[i];
     const float max = ranges.max[i];
@@ -102,19 +103,22 @@ QParams affine_qparams(const Ranges& ranges, const ResolvedSpec& spec) {
   return qparams;
 }
 
-QParams power_of_two_qparams(const Ranges& ranges, const ResolvedSpec& spec) {
-  QParams qparams;
-  resize(qparams, ranges.min.size(), spec);
+QParams power_of_two_qparams(const Ranges& ranges, const ResolvedSpec& spec, bool with_minval) {
+  QParams qparams = empty_qparams(ranges.min.size(), spec, with_minval);
   for (std::size_t i = 0; i < ranges.min.size(); ++i) {
-    qparams.scale[i] =
-        e8m0_scale(max_abs(ranges.min[i], ranges.max[i]), spec->dtype, spec->e8m0_mode);
+    const float largest = max_abs(ranges.min[i], ranges.max[i]);
+    qparams.scale[i] = e8m0_scale(largest, spec->dtype, spec->e8m0_mode);
+    if (!qparams.minval.empty()) {
+      qparams.minval[i] = -largest;
+    }
   }
   return qparams;
 }
 
 }  // namespace
 
-QParams qparams_of(const Ranges& ranges, const ResolvedSpec& spec, const UnitGrid& grid) {
+QParams qparams_of(const Ranges& ranges, const ResolvedSpec& spec, const UnitGrid& grid,
+                   bool with_minval) {
   const auto units = static_cast<std::size_t>(grid.units());
   if (ranges.min.size() != units || ranges.max.size() != units) {
     throw Error(ErrorKind::invalid_argument,
@@ -124,7 +128,8 @@ QParams qparams_of(const Ranges& ranges, const ResolvedSpec& spec, const UnitGri
   if (std::holds_alternative<Lpbq>(spec->granularity)) {
     return internal::lpbq_qparams(ranges, spec, grid);
   }
-  return spec->scale_dtype ? power_of_two_qparams(ranges, spec) : affine_qparams(ranges, spec);
+  return spec->scale_dtype ? power_of_two_qparams(ranges, spec, with_minval)
+                           : affine_qparams(ranges, spec, with_minval);
 }
 
 QParams choose_qparams(const Ranges& ranges, const ResolvedSpec& spec, const UnitGrid& grid) {

@@ -14,16 +14,16 @@ namespace halfstep {
 /// How a tensor of one shape splits into quantization units: `counts[i]` units along axis i,
 /// each `sizes[i]` values long (the last one may be shorter).
 struct UnitGrid {
-  Shape shape;   ///< of the tensor
-  Shape counts;  ///< units along each axis; also the shape of the parameters
-  Shape sizes;   ///< values of one unit along each axis
+  Shape shape{};   ///< of the tensor
+  Shape counts{};  ///< units along each axis; also the shape of the parameters
+  Shape sizes{};   ///< values of one unit along each axis
   [[nodiscard]] std::int64_t units() const noexcept { return element_count(counts); }
   bool operator==(const UnitGrid&) const = default;
 };
 
 /// Smallest and largest value of each unit, units in row-major order of the grid. Zero is not forced in.
 struct Ranges {
-  std::vector<float> min, max;
+  std::vector<float> min{}, max{};
   std::int64_t nan_count = 0;       ///< NaN values seen (left out under Policy::safe)
   std::int64_t infinity_count = 0;  ///< infinities seen (left out under Policy::safe)
   /// Type that arithmetic with the range rounds to: Policy::reference computes the parameters of
@@ -49,6 +49,8 @@ struct Mapping {
 
 /// Errors: invalid_argument for an axis out of range, a block that does not divide (naming axis, extent, block).
 [[nodiscard]] UnitGrid unit_grid(const Granularity& granularity, const Shape& shape, Role role);
+/// Whether the only thing wrong with `shape` is a block that does not divide its axis.
+[[nodiscard]] bool has_uneven_blocks(const Granularity& granularity, const Shape& shape) noexcept;
 
 /// Errors: none; an empty unit gets [0, 0]. Policy::reference keeps NaN (a unit with NaN has NaN range),
 /// Policy::safe leaves NaN and infinities out and counts them.
@@ -78,8 +80,9 @@ struct Mapping {
 /// Edge:    NaN in a range gives a NaN scale and the zero point 0 (or the closest code).
 /// Errors:  invalid_argument if counts do not fit `grid`; unsupported if a zero point exceeds int32.
 /// Source:  coreai-opt QuantizationSpec, "ZP formulation" and "MINVAL formulation"
+/// `with_minval` fills in minval (integers only) whatever the formulation.
 [[nodiscard]] QParams qparams_of(const Ranges& ranges, const ResolvedSpec& spec,
-                                 const UnitGrid& grid);
+                                 const UnitGrid& grid, bool with_minval = false);
 
 /// unit_grid, measure_range and choose_qparams in a row: the mapping that fits `x` itself. For weights.
 [[nodiscard]] Mapping fit(const TensorView<const float>& x, const ResolvedSpec& spec,

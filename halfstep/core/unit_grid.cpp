@@ -100,7 +100,40 @@ UnitGrid per_block_grid(const PerBlock& blocks, const Shape& shape, Role role) {
   return one_axis_grid(blocks.axis, blocks.block_size[0], shape, role);
 }
 
+bool divides(std::int64_t block, std::int64_t extent) {
+  return block <= 0 || extent % block == 0;  // -1 is the whole axis; others are an error anyway
+}
+
 }  // namespace
+
+bool has_uneven_blocks(const Granularity& granularity, const Shape& shape) noexcept {
+  const auto rank = static_cast<std::int64_t>(shape.size());
+  const auto uneven_along = [&](const std::optional<std::int64_t>& axis, std::int64_t block) {
+    if (!axis || *axis < -rank || *axis >= rank) {
+      return false;
+    }
+    return !divides(block, shape[static_cast<std::size_t>(*axis < 0 ? *axis + rank : *axis)]);
+  };
+  if (const auto* lpbq = std::get_if<Lpbq>(&granularity)) {
+    return uneven_along(lpbq->axis, lpbq->block_size);
+  }
+  const auto* blocks = std::get_if<PerBlock>(&granularity);
+  if (blocks == nullptr) {
+    return false;
+  }
+  if (blocks->axis) {
+    return blocks->block_size.size() == 1 && uneven_along(blocks->axis, blocks->block_size[0]);
+  }
+  if (blocks->block_size.size() != shape.size()) {
+    return false;
+  }
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    if (!divides(blocks->block_size[axis], shape[axis])) {
+      return true;
+    }
+  }
+  return false;
+}
 
 UnitGrid unit_grid(const Granularity& granularity, const Shape& shape, Role role) {
   for (const std::int64_t extent : shape) {
