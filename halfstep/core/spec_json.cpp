@@ -345,6 +345,9 @@ QuantizationSpec spec_from_json(const Json& json, const std::vector<std::string>
   const Problems rules = broken_rules(spec);
   problems.insert(problems.end(), rules.begin(), rules.end());
   throw_if_any("quantization spec:", problems);
+  if (spec.dtype == Dtype::float4_e2m1fn_x2) {
+    spec.scale_dtype = Dtype::float8_e8m0fnu;  // the only one it can have
+  }
   return spec;
 }
 
