@@ -104,6 +104,16 @@ std::unique_ptr<SampleSource> open_data(const QuantizeArguments& a, const Model&
   return open_images(request, inputs.front(), find_python(environment.python), diagnostics);
 }
 
+/// --strict for what was noticed before quantize() began, which has the rest.
+void refuse_warnings(const Diagnostics& diagnostics, bool strict) {
+  for (const Diagnostic& diagnostic : diagnostics) {
+    if (strict && diagnostic.severity == Severity::warning) {
+      throw UsageError("--strict: " + diagnostic.message + " [" + diagnostic.rule + "]",
+                       "'halfstep rule " + diagnostic.rule + "' explains it");
+    }
+  }
+}
+
 ProgressStyle progress_style(const OutputOptions& options, const Console& console) {
   if (!options.progress || options.quiet > 0) {
     return ProgressStyle::none;
@@ -123,6 +133,7 @@ QuantizeResult work(const QuantizeArguments& a, const Environment& environment,
     engine =
         make_onnxruntime_engine(a.onnxruntime.empty() ? environment.onnxruntime : a.onnxruntime);
   }
+  refuse_warnings(diagnostics, a.strict);
   progress.end();
   progress.throw_if_cancelled();
   const double seconds =
