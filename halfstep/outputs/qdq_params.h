@@ -8,7 +8,7 @@
 
 #include "halfstep/encodings/encoding.h"
 #include "halfstep/model/graph_index.h"
-#include "halfstep/outputs/graph_editor.h"
+#include "halfstep/model/graph_editor.h"
 #include "halfstep/outputs/onnx_storage.h"
 
 namespace halfstep {

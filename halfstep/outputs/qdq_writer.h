@@ -6,7 +6,7 @@
 
 #include "halfstep/encodings/encoding_table.h"
 #include "halfstep/model/graph_index.h"
-#include "halfstep/outputs/graph_editor.h"
+#include "halfstep/model/graph_editor.h"
 #include "halfstep/outputs/qdq_onnx.h"
 #include "halfstep/outputs/qdq_params.h"
 #include "halfstep/outputs/qdq_uses.h"

@@ -1,4 +1,4 @@
-#include "halfstep/outputs/graph_editor.h"
+#include "halfstep/model/graph_editor.h"
 
 #include <algorithm>
 #include <unordered_set>
