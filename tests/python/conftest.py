@@ -26,7 +26,7 @@ def make_model(nodes, inputs, outputs, initializers=None, opset=17):
 
 @pytest.fixture(scope="session")
 def conv_proto():
-    """Conv, Relu, global pooling, Gemm: one input `image` [1, 3, 8, 8], one output `logits` [1, 5]."""
+    """Conv, Relu, pooling, Gemm: one input `image` [1, 3, 8, 8], one output `logits` [1, 5]."""
     rng = np.random.default_rng(1)
     weights = {
         "conv.weight": rng.normal(0, 0.3, (8, 3, 3, 3)).astype(np.float32),

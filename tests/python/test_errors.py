@@ -9,7 +9,6 @@ import halfstep
     ("error", "builtin", "kind"),
     [
         (halfstep.InvalidArgument, ValueError, "invalid_argument"),
-        (halfstep.NotReady, RuntimeError, "invalid_argument"),
         (halfstep.NothingToDo, RuntimeError, "nothing_to_do"),
         (halfstep.InvalidFile, ValueError, "invalid_file"),
         (halfstep.InvalidFile, OSError, "invalid_file"),
