@@ -1,7 +1,10 @@
 #include "halfstep/model/check.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <exception>
 #include <string>
+#include <string_view>
 
 #include <onnx/checker.h>
 
@@ -79,6 +82,72 @@ std::string one_line(std::string text) {
   return line;
 }
 
+// Length of the UTF-8 sequence that begins with `byte`; 0 if none does.
+std::size_t sequence_length(unsigned char byte) {
+  if (byte < 0x80) {
+    return 1;
+  }
+  if (byte >= 0xC2 && byte < 0xE0) {
+    return 2;
+  }
+  if (byte >= 0xE0 && byte < 0xF0) {
+    return 3;
+  }
+  return byte >= 0xF0 && byte < 0xF5 ? 4 : 0;
+}
+
+bool is_utf8(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const auto first = static_cast<unsigned char>(text[at]);
+    const std::size_t length = sequence_length(first);
+    if (length == 0 || at + length > text.size()) {
+      return false;
+    }
+    for (std::size_t i = 1; i < length; ++i) {
+      const auto next = static_cast<unsigned char>(text[at + i]);
+      // The second byte also tells overlong forms, surrogates and numbers beyond Unicode.
+      const unsigned low = i > 1 ? 0x80 : first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
+      const unsigned high = i > 1 ? 0xBF : first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
+      if (next < low || next > high) {
+        return false;
+      }
+    }
+    at += length;
+  }
+  return true;
+}
+
+void check_names(const onnx::ModelProto& model) {
+  const auto check = [](const char* what, const std::string& text) {
+    if (!is_utf8(text)) {
+      throw Error(ErrorKind::invalid_file,
+                  std::string("the ") + what + " is not UTF-8 text; the file is damaged");
+    }
+  };
+  for_each_graph_of_model(model, [&](const onnx::GraphProto& graph) {
+    check("name of a graph", graph.name());
+    const auto names = [&](const char* what, const auto& values) {
+      for (const auto& value : values) {
+        check(what, value.name());
+      }
+    };
+    names("name of an input", graph.input());
+    names("name of an output", graph.output());
+    names("name of a value", graph.value_info());
+    names("name of an initializer", graph.initializer());
+  });
+  for_each_node(model, [&](const onnx::NodeProto& node) {
+    check("name of a node", node.name());
+    check("operator of a node", node.op_type());
+    check("domain of a node", node.domain());
+    std::ranges::for_each(node.input(), [&](const auto& name) { check("input of a node", name); });
+    std::ranges::for_each(node.output(),
+                          [&](const auto& name) { check("output of a node", name); });
+  });
+  check("name of the producer", model.producer_name());
+  check("version of the producer", model.producer_version());
+}
+
 }  // namespace
 
 void check_model(const onnx::ModelProto& model) {
@@ -88,6 +157,7 @@ void check_model(const onnx::ModelProto& model) {
                     ", this build knows versions up to " + std::to_string(onnx::IR_VERSION) +
                     "; export the model for an older ONNX version");
   }
+  check_names(model);
   onnx::ModelProto copy = model;
   hide_tokens(copy);
   hide_experimental_ops(copy);

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "halfstep/model/model.h"
@@ -47,18 +48,18 @@ const std::string* first_output(const NodeProto& node) {
 }
 
 void merge_graphs(AttributeProto& attribute, const AttributeProto& before,
-                  const AttributeProto& after) {
+                  const AttributeProto& after, NameMaker& names) {
   if (attribute.has_g()) {
-    merge_converted(*attribute.mutable_g(), before.g(), after.g());
+    merge_converted(*attribute.mutable_g(), before.g(), after.g(), names);
   }
   for (int i = 0; i < attribute.graphs_size(); ++i) {
-    merge_converted(*attribute.mutable_graphs(i), before.graphs(i), after.graphs(i));
+    merge_converted(*attribute.mutable_graphs(i), before.graphs(i), after.graphs(i), names);
   }
 }
 
 // The attribute as it was if the converter left it alone, else the converter's.
 AttributeProto merge_attribute(const NodeProto& original, const NodeProto& before,
-                               const AttributeProto& after) {
+                               const AttributeProto& after, NameMaker& names) {
   const AttributeProto* old = find_attribute(original, after.name());
   const AttributeProto* read = find_attribute(before, after.name());
   if (old == nullptr || read == nullptr) {
@@ -66,7 +67,7 @@ AttributeProto merge_attribute(const NodeProto& original, const NodeProto& befor
   }
   if (holds_graph(after)) {
     AttributeProto merged = *old;
-    merge_graphs(merged, *read, after);
+    merge_graphs(merged, *read, after, names);
     return merged;
   }
   return same(*read, after) ? *old : after;
@@ -86,19 +87,21 @@ void refuse_lost_reference(const NodeProto& original, const NodeProto& merged) {
   }
 }
 
-NodeProto merge_node(const NodeProto& original, const NodeProto& before, const NodeProto& after) {
+NodeProto merge_node(const NodeProto& original, const NodeProto& before, const NodeProto& after,
+                     NameMaker& names) {
   const bool unchanged = same(before, after);
   NodeProto merged = unchanged ? original : after;
   if (unchanged) {
     for (auto& attribute : *merged.mutable_attribute()) {
       if (holds_graph(attribute)) {
-        attribute = merge_attribute(original, before, *find_attribute(after, attribute.name()));
+        attribute =
+            merge_attribute(original, before, *find_attribute(after, attribute.name()), names);
       }
     }
     return merged;
   }
   for (auto& attribute : *merged.mutable_attribute()) {
-    attribute = merge_attribute(original, before, attribute);
+    attribute = merge_attribute(original, before, attribute, names);
   }
   merged.set_name(original.name());
   *merged.mutable_metadata_props() = original.metadata_props();
@@ -110,21 +113,48 @@ NodeProto merge_node(const NodeProto& original, const NodeProto& before, const N
   return merged;
 }
 
-void merge_initializers(GraphProto& graph, const GraphProto& before, const GraphProto& after) {
-  std::unordered_map<std::string_view, const onnx::TensorProto*> read;
+using Renames = std::unordered_map<std::string, std::string>;
+
+// Numbers are what the converter calls new tensors; a better name is that of what needs them.
+Renames better_names(const google::protobuf::RepeatedPtrField<NodeProto>& nodes,
+                     const std::unordered_set<std::string>& fresh, NameMaker& names) {
+  Renames renames;
+  for (const auto& node : nodes) {
+    const std::string* output = first_output(node);
+    for (const auto& input : node.input()) {
+      if (output != nullptr && fresh.contains(input) && !renames.contains(input)) {
+        renames.emplace(input, names.fresh(*output + "_opset"));
+      }
+    }
+  }
+  return renames;
+}
+
+void rename(std::string& name, const Renames& renames) {
+  if (const auto found = renames.find(name); found != renames.end()) {
+    name = found->second;
+  }
+}
+
+// Adds the initializers that are new to `graph` and their names to `fresh`.
+void add_new_initializers(GraphProto& graph, const GraphProto& before, const GraphProto& after,
+                          std::unordered_set<std::string>& fresh) {
+  std::unordered_set<std::string_view> known;
   for (const auto& tensor : before.initializer()) {
-    read.emplace(tensor.name(), &tensor);
+    known.insert(tensor.name());
   }
   for (const auto& tensor : after.initializer()) {
-    if (!read.contains(tensor.name())) {
+    if (!known.contains(tensor.name())) {
       *graph.add_initializer() = tensor;
+      fresh.insert(tensor.name());
     }
   }
 }
 
 }  // namespace
 
-void merge_converted(GraphProto& graph, const GraphProto& before, const GraphProto& after) {
+void merge_converted(GraphProto& graph, const GraphProto& before, const GraphProto& after,
+                     NameMaker& names) {
   if (graph.node_size() != before.node_size()) {
     throw Error(ErrorKind::internal,
                 "ONNX's version converter does not keep the nodes of graph '" + graph.name() + "'");
@@ -138,17 +168,32 @@ void merge_converted(GraphProto& graph, const GraphProto& before, const GraphPro
     }
   }
   google::protobuf::RepeatedPtrField<NodeProto> nodes;
+  std::unordered_set<std::string> fresh;
   for (const auto& node : after.node()) {
     const std::string* output = first_output(node);
     const auto found = output == nullptr ? node_of.end() : node_of.find(*output);
     if (found == node_of.end()) {
+      fresh.insert(node.output().begin(), node.output().end());
       *nodes.Add() = node;
     } else {
-      *nodes.Add() = merge_node(graph.node(found->second), before.node(found->second), node);
+      *nodes.Add() = merge_node(graph.node(found->second), before.node(found->second), node, names);
+    }
+  }
+  const int first_new = graph.initializer_size();
+  add_new_initializers(graph, before, after, fresh);
+  const Renames renames = better_names(nodes, fresh, names);
+  for (int i = first_new; i < graph.initializer_size(); ++i) {
+    rename(*graph.mutable_initializer(i)->mutable_name(), renames);
+  }
+  for (auto& node : nodes) {
+    for (auto& name : *node.mutable_input()) {
+      rename(name, renames);
+    }
+    for (auto& name : *node.mutable_output()) {
+      rename(name, renames);
     }
   }
   graph.mutable_node()->Swap(&nodes);
-  merge_initializers(graph, before, after);
 }
 
 }  // namespace halfstep

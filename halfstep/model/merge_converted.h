@@ -2,6 +2,8 @@
 
 #include <onnx/onnx_pb.h>
 
+#include "halfstep/model/graph_index.h"
+
 namespace halfstep {
 
 /// Brings a graph to what ONNX's version converter made of it, and keeps everything that the
@@ -10,6 +12,6 @@ namespace halfstep {
 /// reads and writes it without converting; `after`: converted. Errors: unsupported if an attribute
 /// that a function takes from its caller would get lost.
 void merge_converted(onnx::GraphProto& graph, const onnx::GraphProto& before,
-                     const onnx::GraphProto& after);
+                     const onnx::GraphProto& after, NameMaker& names);
 
 }  // namespace halfstep

@@ -1,3 +1,5 @@
+#include <google/protobuf/stubs/logging.h>
+
 #include <algorithm>
 #include <array>
 #include <climits>
@@ -71,6 +73,7 @@ onnx::ModelProto parse(const std::string& stripped) {
                 "more than 2 GB of the model are not weights in raw_data; save it with raw_data or "
                 "external data");
   }
+  const google::protobuf::LogSilencer quiet;  // the caller hears of it once, from check_names
   if (!proto.ParseFromArray(stripped.data(), static_cast<int>(stripped.size()))) {
     throw Error(ErrorKind::invalid_file,
                 "is not an ONNX model, or a damaged one: protobuf cannot parse it");

@@ -16,6 +16,7 @@
 #include <onnx/version_converter/convert.h>
 
 #include "halfstep/model/check.h"
+#include "halfstep/model/graph_index.h"
 #include "halfstep/model/merge_converted.h"
 #include "halfstep/model/model.h"
 #include "halfstep/model/model_state.h"
@@ -110,7 +111,8 @@ void convert_graph(onnx::ModelProto model, int from, int to, onnx::GraphProto& g
                                             ": " + one_line(error.what()) +
                                             "; export the model with a newer opset");
   }
-  merge_converted(graph, before.graph(), after.graph());
+  NameMaker names(graph);
+  merge_converted(graph, before.graph(), after.graph(), names);
 }
 
 // A function as the graph of a model of its own.
