@@ -156,7 +156,7 @@ class QuantizeJob {
     }
     CalibrateOptions options{.threads = request_.threads};
     if (samples_ != nullptr && request_.check) {
-      check_.emplace(tensors, request_.check_samples);
+      check_.emplace(graph, tensors, request_.check_samples);
       check_->attach(options);
     }
     if (samples_ != nullptr && (!tensors.empty() || request_.check)) {

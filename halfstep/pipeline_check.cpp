@@ -41,27 +41,15 @@ std::vector<std::string> seen_names(const Model& qdq, const std::vector<std::str
   return names;
 }
 
-std::vector<std::string> producer_types(const Model& qdq, const std::vector<std::string>& tensors) {
-  std::unordered_map<std::string_view, const onnx::NodeProto*> producers;
-  for (const onnx::NodeProto& node : qdq.graph().node()) {
-    for (const std::string& output : node.output()) {
-      producers.emplace(output, &node);
-    }
-  }
-  std::vector<std::string> types;
-  for (const std::string& tensor : tensors) {
-    const auto found = producers.find(tensor);
-    types.push_back(found == producers.end() ? "input" : found->second->op_type());
-  }
-  return types;
-}
-
 }  // namespace
 
-QuantizedCheck::QuantizedCheck(const std::vector<ObservedTensor>& tensors, std::size_t samples)
+QuantizedCheck::QuantizedCheck(const GraphIndex& graph, const std::vector<ObservedTensor>& tensors,
+                               std::size_t samples)
     : probe_(tensors.size()), wanted_(samples) {
   for (const ObservedTensor& tensor : tensors) {
+    const int producer = graph.producer(tensor.name);
     tensors_.push_back(tensor.name);
+    op_types_.push_back(producer < 0 ? "input" : graph.graph().node(producer).op_type());
   }
 }
 
@@ -93,7 +81,6 @@ std::unique_ptr<Session> QuantizedCheck::open(Engine& engine, const Model& qdq,
 
 void QuantizedCheck::run(Engine& engine, const Model& qdq, const std::filesystem::path& path,
                          int threads, Progress& progress, Diagnostics& diagnostics) {
-  op_types_ = producer_types(qdq, tensors_);
   std::size_t sample = 0;
   SessionOptions options{.threads = threads, .optimize = false, .progress = &progress};
   options.watch = seen_names(qdq, tensors_);
@@ -168,7 +155,7 @@ std::vector<TensorError> QuantizedCheck::worst(std::size_t count) const {
     const ErrorPower& power = probe_.errors()[i];
     if (power.signal > 0 || power.error > 0) {
       errors.push_back({.tensor = tensors_[i],
-                        .op_type = op_types_.empty() ? "" : op_types_[i],
+                        .op_type = op_types_[i],
                         .sqnr_db = power.sqnr_db()});
     }
   }

@@ -6,6 +6,7 @@
 
 #include "halfstep/calibration/calibrate.h"
 #include "halfstep/evaluation/probe.h"
+#include "halfstep/model/graph_index.h"
 #include "halfstep/pipeline.h"
 
 namespace halfstep {
@@ -14,7 +15,8 @@ namespace halfstep {
 /// Memory: inputs and outputs of the check samples, and a part of each observed tensor.
 class QuantizedCheck {
  public:
-  QuantizedCheck(const std::vector<ObservedTensor>& tensors, std::size_t samples);
+  QuantizedCheck(const GraphIndex& graph, const std::vector<ObservedTensor>& tensors,
+                 std::size_t samples);
 
   /// Adds the hooks that remember the float run.
   void attach(CalibrateOptions& options);
@@ -37,7 +39,7 @@ class QuantizedCheck {
                          int threads, Diagnostics& diagnostics) const;
 
   std::vector<std::string> tensors_{};
-  std::vector<std::string> op_types_{};  // of the producers, filled by run
+  std::vector<std::string> op_types_{};  // of the producers
   Probe probe_;
   std::vector<Sample> inputs_{};
   std::vector<std::vector<Tensor>> float_outputs_{};

@@ -96,7 +96,8 @@ std::vector<TypeRow> type_rows(const GraphIndex& graph, const Plan& plan) {
   const NodeTypes types(graph, plan);
   std::map<std::tuple<std::string, std::string, std::string, std::string>, int> counts;
   for (int node = 0; node < graph.graph().node_size(); ++node) {
-    if (data_slots(graph, graph.graph().node(node)).empty()) {
+    const onnx::NodeProto& op = graph.graph().node(node);
+    if (data_slots(graph, op).empty() || !writes_float(graph, op)) {
       continue;
     }
     const TypeRow row = types.row(node);

@@ -80,7 +80,7 @@ class RegionFinder {
     const onnx::NodeProto& op = proto(node);
     NodePlan& decision = plan(node);
     const std::vector<int> slots = data_slots(graph_, op);
-    if (slots.empty()) {
+    if (slots.empty() || !writes_float(graph_, op)) {
       return;
     }
     const OpRule rule = is_onnx_domain(op) ? target_.rule(op.op_type()) : OpRule{};
@@ -239,6 +239,13 @@ std::vector<int> data_slots(const GraphIndex& graph, const onnx::NodeProto& node
     }
   }
   return slots;
+}
+
+bool writes_float(const GraphIndex& graph, const onnx::NodeProto& node) {
+  return std::any_of(node.output().begin(), node.output().end(), [&](const std::string& output) {
+    const int type = output.empty() ? onnx::TensorProto::INT64 : element_type(graph, output);
+    return type == 0 || type == kFloat || is_wide_float(type);
+  });
 }
 
 Regions find_regions(const Model& model, const GraphIndex& graph, const RecipeView& recipe,

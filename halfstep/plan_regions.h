@@ -25,4 +25,7 @@ struct Regions {
 /// Input slots that hold float data of a node: no parameters, no bias, not of an integer type.
 [[nodiscard]] std::vector<int> data_slots(const GraphIndex& graph, const onnx::NodeProto& node);
 
+/// Does any output hold floats, or values of an unknown type? (Shape and comparisons read floats but write none.)
+[[nodiscard]] bool writes_float(const GraphIndex& graph, const onnx::NodeProto& node);
+
 }  // namespace halfstep
