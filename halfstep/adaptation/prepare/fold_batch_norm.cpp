@@ -195,9 +195,14 @@ class Folder {
 
   void finish() {
     const std::set<std::string> unread = no_longer_read();
+    for (const std::string& name : unread) {
+      if (const int constant = graph_.producer(name); constant >= 0) {
+        removed_.insert(constant);  // a Constant node: its name goes to the initializer that follows it
+      }
+    }
     for (Constant& constant : pending_) {
       // A constant that only this node reads keeps its name with its new content; a shared one is copied.
-      if (graph_.consumers(constant.name).size() != 1 || graph_.is_graph_output(constant.name)) {
+      if (!unread.contains(constant.name)) {
         constant.name = names_.fresh(constant.name + "_folded");
       }
     }
@@ -229,7 +234,7 @@ class Folder {
     std::set<std::string> unread;
     for (const auto& [name, count] : lost) {
       if (!name.empty() && graph_.consumers(name).size() == count &&
-          !graph_.is_graph_output(name) && graph_.producer(name) < 0) {
+          !graph_.is_graph_output(name)) {
         unread.insert(name);
       }
     }

@@ -75,6 +75,23 @@ TEST(FoldBatchNorm, StaysWhereOthersReadTheConvolution) {
   EXPECT_EQ(model.graph().node_size(), 2);
 }
 
+TEST(FoldBatchNorm, ParametersMayComeFromConstantNodes) {
+  Model model = model_from_text(R"(<ir_version: 8, opset_import: ["" : 17]>
+    g (float[1,1,2,2] x) => (float[1,1,2,2] y)
+    <float[1,1,1,1] w = {2}, float[1] t = {1}, float[1] m = {0}, float[1] v = {1}> {
+      s = Constant <value: tensor = float[1] {3}> ()
+      t2 = Constant <value: tensor = float[1] {5}> ()
+      a = Conv (x, w)
+      y = BatchNormalization <epsilon: float = 0.0> (a, s, t2, m, v)
+    })");
+  Diagnostics diagnostics;
+  EXPECT_EQ(fold_batch_norm(model, diagnostics), 1);
+  ASSERT_EQ(model.graph().node_size(), 1);
+  EXPECT_EQ(model.graph().node(0).input(2), "t2");
+  EXPECT_EQ(values(model, "t2"), std::vector<float>{5});
+  EXPECT_EQ(values(model, "w"), std::vector<float>{6});
+}
+
 TEST(FoldBatchNorm, GroupedConvTransposeScalesItsOutputChannels) {
   Model model = model_from_text(R"(<ir_version: 8, opset_import: ["" : 17]>
     g (float[1,2,1,1] x) => (float[1,4,1,1] y)
