@@ -154,6 +154,11 @@ std::uint8_t float_to_e8m0(float value) noexcept {
 
 float e8m0_scale(float max_abs, Dtype dtype, E8m0Mode mode) noexcept {
   const ScaleFacts facts = scale_facts(dtype);
+  if (mode == E8m0Mode::floor) {  // the exponent field alone decides, that of infinity and NaN too
+    const int field = static_cast<int>((std::bit_cast<std::uint32_t>(max_abs) >> 23) & 0xffU);
+    const int exponent = std::clamp(field - facts.largest_power, 1, 254);
+    return std::bit_cast<float>(static_cast<std::uint32_t>(exponent) << 23);
+  }
   const float smallest = std::numeric_limits<float>::min();
   if (!std::isfinite(max_abs)) {
     return std::ldexp(1.0F, 128 - facts.largest_power);

@@ -35,6 +35,19 @@ float max_abs(float min, float max) {
                                             : std::max(std::abs(min), std::abs(max));
 }
 
+/// The symmetric loop of the usual type, without the detour over `Arithmetic`.
+void symmetric_scales(const Ranges& ranges, float half_range, float eps,
+                      std::vector<float>& scales) {
+  const float* min = ranges.min.data();
+  const float* max = ranges.max.data();
+  for (std::size_t i = 0; i < scales.size(); ++i) {
+    const float low = -min[i];  // zero is joined: low and high are >= 0, or both NaN
+    const float high = max[i];
+    const float scale = (low > high ? low : high) / half_range;
+    scales[i] = scale < eps ? eps : scale;
+  }
+}
+
 /// NaN stays.
 float at_least(float value, float least) { return value < least ? least : value; }
 
@@ -88,6 +101,11 @@ QParams affine_qparams(const Ranges& ranges, const ResolvedSpec& spec, bool with
           ? 0
           : to_zero_point(std::trunc((spec.quant_max() + spec.quant_min() + 1) / 2), spec);
   QParams qparams = empty_qparams(ranges.min.size(), spec, with_minval);
+  if (!asymmetric && ranges.dtype == Dtype::float32 && qparams.minval.empty()) {
+    symmetric_scales(ranges, half_range, eps, qparams.scale);
+    std::fill(qparams.zero_point.begin(), qparams.zero_point.end(), middle);
+    return qparams;
+  }
   for (std::size_t i = 0; i < ranges.min.size(); ++i) {
     const float min = ranges.min[i];
     const float max = ranges.max[i];

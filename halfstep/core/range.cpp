@@ -106,7 +106,10 @@ Accumulator fast_ranges(const T* data, const UnitGrid& grid, int threads, bool& 
   const auto units = static_cast<std::size_t>(grid.units());
   const bool shared = plan.parts_are_disjoint(threads);
   const std::int64_t parts = shared ? 1 : plan.parts(threads);
-  std::vector<Accumulator> accumulators(static_cast<std::size_t>(parts), Accumulator(units));
+  std::vector<Accumulator> accumulators;
+  for (std::int64_t part = 0; part < parts; ++part) {
+    accumulators.emplace_back(units);
+  }
   std::atomic<bool> any_nan{false};
   plan.for_each(threads, tile_size<T>(), [&](std::int64_t part, Tile tile) {
     thread_local std::vector<float> buffer;
@@ -157,13 +160,19 @@ Accumulator careful_ranges(const T* data, const UnitGrid& grid, Policy policy, R
   return ranges;
 }
 
-bool has_infinity(const Accumulator& ranges) {
+/// Of units without values: [0, 0]. False if a bound is infinite; the ranges are then void.
+bool finish(Accumulator& ranges) {
+  bool finite = true;
   for (std::size_t i = 0; i < ranges.min.size(); ++i) {
-    if (ranges.min[i] == -kInfinity || ranges.max[i] == kInfinity) {
-      return true;
-    }
+    const float min = ranges.min[i];
+    const float max = ranges.max[i];
+    const bool empty = min > max;
+    finite = finite && (empty || (min != -kInfinity && max != kInfinity));
+    // -0 becomes +0, so that the order in which values were seen does not show.
+    ranges.min[i] = empty ? 0.0F : min + 0.0F;
+    ranges.max[i] = empty ? 0.0F : max + 0.0F;
   }
-  return false;
+  return finite;
 }
 
 template <typename T>
@@ -171,14 +180,9 @@ Ranges measure(const T* data, const UnitGrid& grid, Policy policy, int threads) 
   Ranges result;
   bool nan = false;
   Accumulator ranges = fast_ranges(data, grid, threads, nan);
-  if (nan || has_infinity(ranges)) {
+  if (!finish(ranges) || nan) {
     ranges = careful_ranges(data, grid, policy, result);
-  }
-  for (std::size_t i = 0; i < ranges.min.size(); ++i) {
-    const bool empty = ranges.min[i] > ranges.max[i];
-    // -0 becomes +0, so that the order in which values were seen does not show.
-    ranges.min[i] = empty ? 0.0F : ranges.min[i] + 0.0F;
-    ranges.max[i] = empty ? 0.0F : ranges.max[i] + 0.0F;
+    finish(ranges);
   }
   result.min = std::move(ranges.min);
   result.max = std::move(ranges.max);

@@ -21,8 +21,8 @@ struct MinMax {
 namespace kernels {
 
 /// The hot loops behind ranges. All of them widen the ranges they are given: min[i] and max[i] hold
-/// what was seen before, +infinity and -infinity at the start. NaN is left out; the result tells
-/// whether there was one.
+/// what was seen before, +infinity and -infinity at the start. The result tells whether there was a
+/// NaN; min and max are then void.
 struct MinMaxKernels {
   Isa isa;
   /// `runs` rows after one another, each `length` values; row r widens min[r], max[r].

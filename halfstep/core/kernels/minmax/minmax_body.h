@@ -47,41 +47,78 @@ bool short_run(const float* x, std::size_t length, float* min, float* max) {
   return nan;
 }
 
+/// Memory is read fastest as several streams at once, each in a page of its own.
+constexpr std::size_t kPage = 1024;
+
+template <typename S>
+void widen_pages(const float* x, RunningRange<S>& range) {
+  for (std::size_t i = 0; i < kPage; i += S::kWidth) {
+    typename S::F v[kLanes];
+    for (std::size_t j = 0; j < kLanes; ++j) {
+      v[j] = S::load(x + i + j * kPage);
+      range.widen(j, v[j]);
+    }
+    for (std::size_t j = 0; j < kLanes; j += 2) {
+      range.nan = S::join(range.nan, S::unordered(v[j], v[j + 1]));
+    }
+  }
+}
+
 template <typename S>
 bool one_run(const float* x, std::size_t length, float* min, float* max) {
   if (length < S::kWidth) {
     return short_run<S>(x, length, min, max);
   }
   RunningRange<S> range(*min, *max);
-  constexpr std::size_t kStep = kLanes * S::kWidth;
   std::size_t i = 0;
-  for (; i + kStep <= length; i += kStep) {
-    for (std::size_t j = 0; j < kLanes; j += 2) {
-      // Far enough ahead to hide memory, and past the end only in address.
-      __builtin_prefetch(x + i + j * S::kWidth + 1024);
-      __builtin_prefetch(x + i + (j + 1) * S::kWidth + 1024);
-      const typename S::F v = S::load(x + i + j * S::kWidth);
-      const typename S::F w = S::load(x + i + (j + 1) * S::kWidth);
-      range.nan = S::join(range.nan, S::unordered(v, w));
-      range.widen(j, v);
-      range.widen(j + 1, w);
-    }
+  for (; i + kLanes * kPage <= length; i += kLanes * kPage) {
+    widen_pages(x + i, range);
   }
-  for (; i < length; i += S::kWidth) {
+  for (std::size_t lane = 0; i < length; i += S::kWidth, lane = (lane + 1) % kLanes) {
     // The last vector may cover values again: a range does not change by that.
     const std::size_t at = i + S::kWidth <= length ? i : length - S::kWidth;
     const typename S::F v = S::load(x + at);
     range.nan = S::join(range.nan, S::unordered(v, v));
-    range.widen(0, v);
+    range.widen(lane, v);
   }
   range.finish(min, max);
   return S::any(range.nan);
 }
 
+/// As many runs of whole vectors as a vector has lanes: their reductions share the work.
+template <typename S>
+typename S::Flag group_of_runs(const float* x, std::size_t length, float* min, float* max,
+                               typename S::Flag nan) {
+  typename S::F lowest[S::kWidth], highest[S::kWidth];
+  for (std::size_t r = 0; r < S::kWidth; ++r) {
+    // A NaN at the start may hide what follows; it is reported, and the result then void.
+    typename S::F v = S::load(x + r * length);
+    nan = S::join(nan, S::unordered(v, v));
+    lowest[r] = highest[r] = v;
+    for (std::size_t i = S::kWidth; i < length; i += S::kWidth) {
+      v = S::load(x + r * length + i);
+      nan = S::join(nan, S::unordered(v, v));
+      lowest[r] = S::min(v, lowest[r]);
+      highest[r] = S::max(v, highest[r]);
+    }
+  }
+  S::store(min, S::min(S::reduce_min_each(lowest), S::load(min)));
+  S::store(max, S::max(S::reduce_max_each(highest), S::load(max)));
+  return nan;
+}
+
 template <typename S>
 bool minmax_runs(const float* x, std::size_t runs, std::size_t length, float* min, float* max) {
   bool nan = false;
-  for (std::size_t r = 0; r < runs; ++r) {
+  std::size_t r = 0;
+  if (length % S::kWidth == 0 && length <= 8 * S::kWidth && length > 0) {
+    typename S::Flag group_nan = S::no_flag();
+    for (; r + S::kWidth <= runs; r += S::kWidth) {
+      group_nan = group_of_runs<S>(x + r * length, length, min + r, max + r, group_nan);
+    }
+    nan = S::any(group_nan);
+  }
+  for (; r < runs; ++r) {
     nan = one_run<S>(x + r * length, length, min + r, max + r) || nan;
   }
   return nan;

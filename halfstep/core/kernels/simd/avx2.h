@@ -42,6 +42,12 @@ struct Avx2 {
     v = _mm_max_ps(v, _mm_movehl_ps(v, v));
     return _mm_cvtss_f32(_mm_max_ss(v, _mm_movehdup_ps(v)));
   }
+  static F reduce_min_each(const F* v) {
+    return reduce_each(v, [](F a, F b) { return min(a, b); });
+  }
+  static F reduce_max_each(const F* v) {
+    return reduce_each(v, [](F a, F b) { return max(a, b); });
+  }
 
   static I set_int(std::int32_t v) { return _mm256_set1_epi32(v); }
   static I load_int(const std::int32_t* p) {
@@ -80,6 +86,23 @@ struct Avx2 {
   static F lookup(const float* table, I index) { return _mm256_i32gather_ps(table, index, 4); }
 
  private:
+  /// Pairs of vectors shrink into one, half of their lanes at a time, and end in order.
+  template <typename Pick>
+  static F reduce_each(const F* v, Pick pick) {
+    F pairs[4], quads[2];
+    for (int i = 0; i < 4; ++i) {
+      pairs[i] = pick(_mm256_unpacklo_ps(v[2 * i], v[2 * i + 1]),
+                      _mm256_unpackhi_ps(v[2 * i], v[2 * i + 1]));
+    }
+    for (int i = 0; i < 2; ++i) {
+      const __m256d a = _mm256_castps_pd(pairs[2 * i]);
+      const __m256d b = _mm256_castps_pd(pairs[2 * i + 1]);
+      quads[i] = pick(_mm256_castpd_ps(_mm256_unpacklo_pd(a, b)),
+                      _mm256_castpd_ps(_mm256_unpackhi_pd(a, b)));
+    }
+    return pick(_mm256_permute2f128_ps(quads[0], quads[1], 0x20),
+                _mm256_permute2f128_ps(quads[0], quads[1], 0x31));
+  }
   static __m128i load_8_bytes(const void* p) {
     return _mm_loadl_epi64(static_cast<const __m128i*>(p));
   }

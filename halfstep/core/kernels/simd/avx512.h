@@ -2,6 +2,7 @@
 
 // GCC 12 takes the undefined vectors inside its own intrinsics for mistakes.
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
 #include <immintrin.h>
 
 #include <cstddef>
@@ -40,6 +41,12 @@ struct Avx512 {
   }
   static float reduce_min(F a) { return _mm512_reduce_min_ps(a); }
   static float reduce_max(F a) { return _mm512_reduce_max_ps(a); }
+  static F reduce_min_each(const F* v) {
+    return reduce_each(v, [](F a, F b) { return min(a, b); });
+  }
+  static F reduce_max_each(const F* v) {
+    return reduce_each(v, [](F a, F b) { return max(a, b); });
+  }
 
   static I set_int(std::int32_t v) { return _mm512_set1_epi32(v); }
   static I load_int(const std::int32_t* p) { return _mm512_loadu_si512(p); }
@@ -69,6 +76,27 @@ struct Avx512 {
   static F lookup(const float* table, I index) { return _mm512_i32gather_ps(index, table, 4); }
 
  private:
+  /// Pairs of vectors shrink into one, half of their lanes at a time, and end in order.
+  template <typename Pick>
+  static F reduce_each(const F* v, Pick pick) {
+    F pairs[8], quads[4], halves[2];
+    for (int i = 0; i < 8; ++i) {
+      pairs[i] = pick(_mm512_unpacklo_ps(v[2 * i], v[2 * i + 1]),
+                      _mm512_unpackhi_ps(v[2 * i], v[2 * i + 1]));
+    }
+    for (int i = 0; i < 4; ++i) {
+      const __m512d a = _mm512_castps_pd(pairs[2 * i]);
+      const __m512d b = _mm512_castps_pd(pairs[2 * i + 1]);
+      quads[i] = pick(_mm512_castpd_ps(_mm512_unpacklo_pd(a, b)),
+                      _mm512_castpd_ps(_mm512_unpackhi_pd(a, b)));
+    }
+    for (int i = 0; i < 2; ++i) {
+      halves[i] = pick(_mm512_shuffle_f32x4(quads[2 * i], quads[2 * i + 1], 0x44),
+                       _mm512_shuffle_f32x4(quads[2 * i], quads[2 * i + 1], 0xee));
+    }
+    return pick(_mm512_shuffle_f32x4(halves[0], halves[1], 0x88),
+                _mm512_shuffle_f32x4(halves[0], halves[1], 0xdd));
+  }
   static __m128i load_16_bytes(const void* p) {
     return _mm_loadu_si128(static_cast<const __m128i*>(p));
   }

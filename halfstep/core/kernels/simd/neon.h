@@ -36,6 +36,12 @@ struct Neon {
   static I if_nan(F test, I yes, I no) { return vbslq_s32(vceqq_f32(test, test), no, yes); }
   static float reduce_min(F a) { return vminvq_f32(a); }
   static float reduce_max(F a) { return vmaxvq_f32(a); }
+  static F reduce_min_each(const F* v) {
+    return vpminq_f32(vpminq_f32(v[0], v[1]), vpminq_f32(v[2], v[3]));
+  }
+  static F reduce_max_each(const F* v) {
+    return vpmaxq_f32(vpmaxq_f32(v[0], v[1]), vpmaxq_f32(v[2], v[3]));
+  }
 
   static I set_int(std::int32_t v) { return vdupq_n_s32(v); }
   static I load_int(const std::int32_t* p) { return vld1q_s32(p); }

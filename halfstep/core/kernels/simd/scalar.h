@@ -34,6 +34,9 @@ struct Scalar {
   static I if_nan(F test, I yes, I no) { return __builtin_isnan(test) ? yes : no; }
   static float reduce_min(F a) { return a; }
   static float reduce_max(F a) { return a; }
+  /// Lane i of the result is the smallest (largest) of the lanes of v[i]; v holds kWidth vectors.
+  static F reduce_min_each(const F* v) { return v[0]; }
+  static F reduce_max_each(const F* v) { return v[0]; }
 
   static I set_int(std::int32_t v) { return v; }
   static I load_int(const std::int32_t* p) { return *p; }
