@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "halfstep/adaptation/prepare/fold_batch_norm.h"
+#include "halfstep/adaptation/prepare/unique_node_names.h"
 #include "halfstep/calibration/recipe.h"
 #include "halfstep/model/graph_index.h"
 #include "halfstep/outputs/encodings_json.h"
@@ -91,6 +92,7 @@ class QuantizeJob {
         summary().weights_after = planned_weight_bytes(result_.model, graph, plan);
         return finish();
       }
+      make_node_names_unique(result_.model, result_.diagnostics);
       measure(graph, plan);
       if (!request_.encodings_out.empty()) {
         encodings_text = write_encodings(result_.encodings, graph);
@@ -146,7 +148,11 @@ class QuantizeJob {
   }
 
   void measure(const GraphIndex& graph, const Plan& plan) {
-    const std::vector<ObservedTensor> tensors = observed_tensors(plan);
+    const std::vector<ObservedTensor> needed = observed_tensors(plan);
+    std::vector<ObservedTensor> tensors = needed;
+    for (const std::string& name : tensors_before_selection(graph, plan)) {
+      tensors.push_back({.name = name, .spec = plan.activations.front().spec});
+    }
     CalibrationResult measured;
     if (!tensors.empty()) {
       require(samples_ != nullptr && engine_ != nullptr,
@@ -156,7 +162,7 @@ class QuantizeJob {
     }
     CalibrateOptions options{.threads = request_.threads};
     if (samples_ != nullptr && request_.check) {
-      check_.emplace(graph, tensors, request_.check_samples);
+      check_.emplace(graph, needed, request_.check_samples);
       check_->attach(options);
     }
     if (samples_ != nullptr && (!tensors.empty() || request_.check)) {

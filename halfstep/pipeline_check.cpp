@@ -56,7 +56,9 @@ QuantizedCheck::QuantizedCheck(const GraphIndex& graph, const std::vector<Observ
 void QuantizedCheck::attach(CalibrateOptions& options) {
   options.hook_samples = wanted_;
   options.on_value = [this](std::size_t tensor, std::size_t sample, const WatchedValue& value) {
-    probe_.remember(tensor, sample, value);
+    if (tensor < tensors_.size()) {  // what follows is only watched for NaN
+      probe_.remember(tensor, sample, value);
+    }
   };
   options.on_outputs = [this](std::size_t, const Sample& inputs,
                               const std::vector<Tensor>& outputs) {

@@ -268,6 +268,27 @@ std::vector<ObservedTensor> observed_tensors(const Plan& plan) {
   return tensors;
 }
 
+std::vector<std::string> tensors_before_selection(const GraphIndex& graph, const Plan& plan) {
+  std::set<std::string> known;
+  for (const PlannedActivation& activation : plan.activations) {
+    known.insert(activation.tensor);
+  }
+  std::vector<std::string> tensors;
+  for (const onnx::NodeProto& node : graph.graph().node()) {
+    if (!is_onnx_domain(node) || node.op_type() != "Where" || plan.activations.empty()) {
+      continue;
+    }
+    for (int slot = 1; slot < node.input_size(); ++slot) {
+      const std::string& input = node.input(slot);
+      if (graph.type(input).elem_type == onnx::TensorProto::FLOAT &&
+          graph.constant(input) == nullptr && known.insert(input).second) {
+        tensors.push_back(input);
+      }
+    }
+  }
+  return tensors;
+}
+
 EncodingTable make_encodings(const Model& model, const GraphIndex& graph, const Plan& plan,
                              const CalibrationResult& measured, int threads, Progress& progress,
                              Diagnostics& diagnostics) {
