@@ -267,9 +267,6 @@ std::unique_ptr<SampleSource> npz_source(const fs::path& path, std::span<const T
                                          const SampleOptions& options) {
   const Inputs known(inputs.begin(), inputs.end());
   NpzFile file(path);
-  if (file.keys().empty()) {
-    refuse(path, "the archive holds no array, so no sample");
-  }
   NumberedSource::Members members;
   std::size_t stacked = 0;
   for (std::size_t i = 0; i < file.keys().size(); ++i) {

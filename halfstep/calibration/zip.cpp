@@ -32,7 +32,9 @@ Archive open_archive(const std::filesystem::path& path) {
   }
   Archive archive(unzOpen64(path.c_str()));
   if (!archive) {
-    damaged(path, "is not a complete zip archive, as .npz files are; write it again with np.savez");
+    damaged(path,
+            "is not a complete zip archive with members, as .npz files are; write it again with "
+            "np.savez");
   }
   return archive;
 }
@@ -120,13 +122,9 @@ std::vector<ZipMember> zip_members(const std::filesystem::path& path) {
     members.push_back(current_member(archive.get(), path));
     status = unzGoToNextFile(archive.get());
   }
-  if (status != UNZ_END_OF_LIST_OF_FILE) {
-    unz_global_info64 facts{};
-    const bool empty =
-        unzGetGlobalInfo64(archive.get(), &facts) == UNZ_OK && facts.number_entry == 0;
-    if (!empty) {
-      damaged(path, "the directory of the archive is damaged");
-    }
+  // The library below takes an archive that is cut inside its last record for an empty one.
+  if (status != UNZ_END_OF_LIST_OF_FILE || members.empty()) {
+    damaged(path, "the directory of the archive is empty or damaged; write it again with np.savez");
   }
   return members;
 }

@@ -1,6 +1,7 @@
 #include "halfstep/engines/ort/library.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <mutex>
 #include <system_error>
@@ -137,11 +138,14 @@ void discard_message(void*, OrtLoggingLevel, const char*, const char*, const cha
 }  // namespace
 
 Runtime::Runtime(const std::string& library) {
+  // Releases since 1.32 report usage over the network unless this is set before they are loaded;
+  // the call DisableTelemetryEvents comes too late for the database they keep in the user's home.
+  setenv("ORT_DISABLE_TELEMETRY", "1", 1);
   const OpenedLibrary opened = find_library(library);
   library_ = opened.path;
   version_ = opened.base->GetVersionString();
   Ort::InitApi(opened.base->GetApi(ORT_API_VERSION));
-  env_ = Ort::Env(ORT_LOGGING_LEVEL_ERROR, "halfstep", discard_message, nullptr);
+  env_.emplace(ORT_LOGGING_LEVEL_ERROR, "halfstep", discard_message, nullptr);
 }
 
 std::shared_ptr<Runtime> runtime(const std::string& library) {

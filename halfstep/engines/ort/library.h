@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <onnxruntime_cxx_api.h>
@@ -12,14 +13,15 @@ namespace halfstep::ort {
 class Runtime {
  public:
   explicit Runtime(const std::string& library);
-  [[nodiscard]] Ort::Env& env() noexcept { return env_; }
+  [[nodiscard]] Ort::Env& env() noexcept { return *env_; }
   [[nodiscard]] const std::string& version() const noexcept { return version_; }
   [[nodiscard]] const std::string& library() const noexcept { return library_; }
 
  private:
   std::string library_;
   std::string version_{};
-  Ort::Env env_{nullptr};
+  // Its destructor needs the library, so there is none until that is found.
+  std::optional<Ort::Env> env_{};
 };
 
 /// Errors: unsupported with every place looked at; invalid_argument if another library is open

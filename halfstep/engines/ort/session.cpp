@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include <onnxruntime_session_options_config_keys.h>
@@ -18,10 +21,6 @@ std::vector<const char*> c_strings(const std::vector<std::string>& texts) {
     pointers.push_back(text.c_str());
   }
   return pointers;
-}
-
-bool contains(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 /// One ReorderInput, the op that makes blocks of channels, from x [1, 32, 1, 2] to y.
@@ -143,22 +142,24 @@ void OrtSession::read_inputs() {
 }
 
 void OrtSession::read_outputs() {
+  const std::unordered_set<std::string_view> added(prepared_.added.begin(), prepared_.added.end());
+  std::unordered_map<std::string, std::size_t> places;
   Ort::AllocatorWithDefaultOptions allocator;
   for (std::size_t i = 0; i < session_.GetOutputCount(); ++i) {
     const std::string name = session_.GetOutputNameAllocated(i, allocator).get();
-    if (contains(prepared_.added, name)) {
-      continue;
-    }
+    auto info = tensor_info(name, session_.GetOutputTypeInfo(i));
     // Sequences and other values that are no tensors of numbers are not fetched at all.
-    if (auto info = tensor_info(name, session_.GetOutputTypeInfo(i))) {
+    if (info && !added.contains(name)) {
       outputs_.push_back(std::move(*info));
+      places.emplace(name, fetches_.size());
       fetches_.push_back(name);
     }
   }
   for (const std::size_t i : prepared_.plan.as_outputs) {
-    if (!contains(fetches_, watch_[i])) {
+    if (places.emplace(watch_[i], fetches_.size()).second) {
       fetches_.push_back(watch_[i]);
     }
+    watched_fetches_.emplace_back(i, places.at(watch_[i]));
   }
 }
 
@@ -176,9 +177,8 @@ void OrtSession::watch_inputs(const Sample& sample) const {
 }
 
 void OrtSession::watch_outputs(const std::vector<Ort::Value>& values) const {
-  for (const std::size_t i : prepared_.plan.as_outputs) {
-    const auto position = std::find(fetches_.begin(), fetches_.end(), watch_[i]);
-    const Ort::Value& value = values[static_cast<std::size_t>(position - fetches_.begin())];
+  for (const auto& [i, place] : watched_fetches_) {
+    const Ort::Value& value = values[place];
     try {
       const std::vector<float> floats = to_floats(value);
       on_value_(i, {.data = floats.data(),

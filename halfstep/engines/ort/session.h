@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <onnxruntime_cxx_api.h>
@@ -67,6 +68,8 @@ class OrtSession final : public Session {
   Ort::Session session_{nullptr};
   std::vector<TensorInfo> inputs_{};
   std::vector<TensorInfo> outputs_{};
+  /// Watched tensors that are fetched: index into watch_, place in fetches_.
+  std::vector<std::pair<std::size_t, std::size_t>> watched_fetches_{};
   std::vector<std::string> fetches_{};  ///< outputs_, then what is fetched only to be watched
 };
 

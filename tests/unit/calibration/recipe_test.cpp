@@ -1,10 +1,10 @@
 #include "halfstep/calibration/recipe.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <filesystem>
 #include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include "halfstep/support/error.h"
 #include "halfstep/support/file.h"
@@ -67,14 +67,16 @@ TEST(Recipe, FilesInThreeFormatsMeanTheSame) {
   const Recipe json = load_recipe(write("r.json", R"({
     "activation": "float", "weight": {"dtype": "int4", "granularity": {"type": "per_block", "block_size": 16}},
     "rules": [{"match": "op:Gemm", "weight": "float"}]})"));
-  const Recipe yaml = load_recipe(write("r.yaml",
-                                        "activation: float\n"
-                                        "weight: {dtype: int4, granularity: {type: per_block, block_size: 16}}\n"
-                                        "rules:\n  - {match: 'op:Gemm', weight: float}\n"));
-  const Recipe toml = load_recipe(write("r.toml",
-                                        "activation = \"float\"\n"
-                                        "weight = {dtype = \"int4\", granularity = {type = \"per_block\", block_size = 16}}\n"
-                                        "[[rules]]\nmatch = \"op:Gemm\"\nweight = \"float\"\n"));
+  const Recipe yaml =
+      load_recipe(write("r.yaml",
+                        "activation: float\n"
+                        "weight: {dtype: int4, granularity: {type: per_block, block_size: 16}}\n"
+                        "rules:\n  - {match: 'op:Gemm', weight: float}\n"));
+  const Recipe toml = load_recipe(
+      write("r.toml",
+            "activation = \"float\"\n"
+            "weight = {dtype = \"int4\", granularity = {type = \"per_block\", block_size = 16}}\n"
+            "[[rules]]\nmatch = \"op:Gemm\"\nweight = \"float\"\n"));
   for (const Recipe* recipe : {&yaml, &toml}) {
     EXPECT_EQ(recipe->activation, json.activation);
     EXPECT_EQ(recipe->weight, json.weight);
