@@ -1,5 +1,6 @@
 #include "halfstep/pipeline.h"
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <utility>
@@ -67,6 +68,28 @@ void enforce_strict(const Diagnostics& diagnostics, bool strict) {
     }
   }
 }
+
+/// The first samples of a source: enough for the check when nothing is measured.
+class FirstSamples final : public SampleSource {
+ public:
+  FirstSamples(SampleSource& source, std::size_t count) : source_(source), left_(count) {}
+  [[nodiscard]] std::optional<std::size_t> size() const override {
+    const std::optional<std::size_t> all = source_.size();
+    return all ? std::min(*all, left_) : all;
+  }
+  [[nodiscard]] std::optional<Sample> next() override {
+    if (left_ == 0) {
+      return std::nullopt;
+    }
+    --left_;
+    return source_.next();
+  }
+  [[nodiscard]] std::string where() const override { return source_.where(); }
+
+ private:
+  SampleSource& source_;
+  std::size_t left_;
+};
 
 class QuantizeJob {
  public:
@@ -167,8 +190,9 @@ class QuantizeJob {
     }
     if (samples_ != nullptr && (!tensors.empty() || request_.check)) {
       const Phase phase(summary(), "calibrate");
-      measured = calibrate(result_.model, *engine_, *samples_, tensors, options, progress_,
-                           result_.diagnostics);
+      FirstSamples few(*samples_, request_.check_samples);
+      measured = calibrate(result_.model, *engine_, tensors.empty() ? few : *samples_, tensors,
+                           options, progress_, result_.diagnostics);
       summary().samples = measured.samples;
     }
     const Phase phase(summary(), "weights");
