@@ -159,6 +159,9 @@ void check_model(const onnx::ModelProto& model) {
   }
   check_names(model);
   onnx::ModelProto copy = model;
+  if (copy.ir_version() == 3) {
+    copy.set_ir_version(4);  // 3 wants each initializer among the inputs, which no runtime does
+  }
   hide_tokens(copy);
   hide_experimental_ops(copy);
   for (auto& input : *copy.mutable_graph()->mutable_input()) {

@@ -5,8 +5,9 @@
 namespace halfstep {
 
 /// Runs ONNX's checker on a model with tokens. It is told to overlook what every runtime accepts:
-/// a graph output or input without a shape, and the experimental operators of old models.
-/// Errors: invalid_file with the checker's reason and the node; unsupported for a newer IR version.
+/// a graph output or input without a shape, the experimental operators of old models, and in IR
+/// version 3 initializers that are no inputs. Errors: invalid_file with the checker's reason and
+/// the node; unsupported for a newer IR version.
 void check_model(const onnx::ModelProto& model);
 
 }  // namespace halfstep

@@ -154,14 +154,13 @@ void map_external_data(onnx::ModelProto& model, const fs::path& directory,
   });
 }
 
-std::string write_external_data(const onnx::ModelProto& model, std::span<const Blob> blobs,
+std::string write_external_data(onnx::ModelProto model, std::span<const Blob> blobs,
                                 const std::string& location,
                                 const std::function<void(std::span<const std::byte>)>& sink) {
-  onnx::ModelProto copy = model;
   std::map<std::size_t, std::uint64_t>
       offsets;  // of blobs written already: shared data stays shared
   std::uint64_t end = 0;
-  for_each_tensor(copy, [&](TensorProto& tensor) {
+  for_each_tensor(model, [&](TensorProto& tensor) {
     const auto token = token_of(tensor);
     if (!token) {
       return;
@@ -181,7 +180,7 @@ std::string write_external_data(const onnx::ModelProto& model, std::span<const B
     }
     set_reference(tensor, location, found->second, blob.bytes.size());
   });
-  return copy.SerializeAsString();
+  return model.SerializeAsString();
 }
 
 }  // namespace halfstep

@@ -19,10 +19,10 @@ namespace halfstep {
 void map_external_data(onnx::ModelProto& model, const std::filesystem::path& directory,
                        std::vector<Blob>& blobs);
 
-/// A serialized copy of `model` in which every token became a reference into the file `location`;
-/// the data is handed to `sink`, aligned to `alignment` bytes.
+/// `model` serialized, in which every token became a reference into the file `location`;
+/// the data is handed to `sink`, aligned to pages.
 [[nodiscard]] std::string write_external_data(
-    const onnx::ModelProto& model, std::span<const Blob> blobs, const std::string& location,
+    onnx::ModelProto model, std::span<const Blob> blobs, const std::string& location,
     const std::function<void(std::span<const std::byte>)>& sink);
 
 }  // namespace halfstep

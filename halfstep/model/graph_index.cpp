@@ -302,4 +302,23 @@ std::string NameMaker::fresh(std::string_view base) {
   return name;
 }
 
+int make_node_names_unique(onnx::GraphProto& graph) {
+  std::unordered_set<std::string> seen;
+  std::vector<onnx::NodeProto*> repeated;
+  for_each_graph(graph, [&](onnx::GraphProto& part) {
+    for (auto& node : *part.mutable_node()) {
+      if (!node.name().empty() && !seen.insert(node.name()).second) {
+        repeated.push_back(&node);
+      }
+    }
+  });
+  if (!repeated.empty()) {
+    NameMaker names(graph);
+    for (onnx::NodeProto* node : repeated) {
+      node->set_name(names.fresh(node->name()));
+    }
+  }
+  return static_cast<int>(repeated.size());
+}
+
 }  // namespace halfstep

@@ -98,4 +98,9 @@ class NameMaker {
   std::unordered_map<std::string, int> next_{};  ///< by base, so that many clashes stay linear
 };
 
+/// Gives the second and later nodes of the same name fresh names ("conv_1"), in subgraphs, too.
+/// ONNX allows repeated names, ONNX Runtime refuses them. Nodes without a name stay so. Returns how
+/// many nodes got another name.
+int make_node_names_unique(onnx::GraphProto& graph);
+
 }  // namespace halfstep

@@ -189,8 +189,12 @@ void merge_converted(GraphProto& graph, const GraphProto& before, const GraphPro
     for (auto& name : *node.mutable_input()) {
       rename(name, renames);
     }
+    const bool is_new = node.output_size() > 0 && fresh.contains(node.output(0));
     for (auto& name : *node.mutable_output()) {
       rename(name, renames);
+    }
+    if (is_new) {  // the converter gives it the name of the node it came from
+      node.set_name(names.fresh(node.output(0) + "_node"));
     }
   }
   graph.mutable_node()->Swap(&nodes);

@@ -90,9 +90,9 @@ class Model {
   void save(const std::filesystem::path& path) const;
   /// The whole model as bytes (small models, tests, Python).
   [[nodiscard]] std::string serialize() const;
-  /// Weights as one file: for engines that want a path. Large tensors are external data in
-  /// `directory`, aligned, or (when untouched since load) references into the original file where
-  /// ONNX allows it.
+  /// The model as a file for an engine that wants a path: large tensors are external data in one
+  /// file beside it, aligned to pages, so that they can be mapped. Node names are made unique,
+  /// because ONNX Runtime refuses repeated ones. Returns the path of the model. Errors: io.
   [[nodiscard]] std::filesystem::path write_for_engine(
       const std::filesystem::path& directory) const;
 

@@ -1,5 +1,3 @@
-#include <google/protobuf/stubs/logging.h>
-
 #include <algorithm>
 #include <array>
 #include <climits>
@@ -14,10 +12,13 @@
 #include <utility>
 #include <vector>
 
+#include <google/protobuf/stubs/logging.h>
+
 #include "halfstep/model/blob.h"
 #include "halfstep/model/check.h"
 #include "halfstep/model/expand.h"
 #include "halfstep/model/external_data.h"
+#include "halfstep/model/graph_index.h"
 #include "halfstep/model/model.h"
 #include "halfstep/model/model_state.h"
 #include "halfstep/model/strip.h"
@@ -233,7 +234,9 @@ fs::path Model::write_for_engine(const fs::path& directory) const {
   const fs::path path = directory / "model.onnx";
   AtomicFile file(path);
   AtomicFile data(directory / "weights.bin");
-  file.write(write_external_data(state_->proto, state_->blobs, "weights.bin",
+  onnx::ModelProto copy = state_->proto;
+  make_node_names_unique(*copy.mutable_graph());
+  file.write(write_external_data(std::move(copy), state_->blobs, "weights.bin",
                                  [&data](Bytes bytes) { data.write(bytes); }));
   data.commit();
   file.commit();

@@ -43,6 +43,13 @@ TEST(CheckModel, AcceptsOutputsWithoutShape) {
   EXPECT_EQ(refusal(proto), "no error");
 }
 
+TEST(CheckModel, AcceptsInitializersThatAreNoInputsInIr3) {
+  onnx::ModelProto proto = large_model();
+  proto.set_ir_version(3);
+  proto.mutable_opset_import(0)->set_version(8);
+  EXPECT_EQ(refusal(proto), "no error");
+}
+
 TEST(CheckModel, NamesNodeAndReason) {
   onnx::ModelProto proto = large_model();
   proto.mutable_graph()->mutable_node(0)->set_name("first");

@@ -196,5 +196,23 @@ TEST(NameMaker, AvoidsEveryNameOfTheModel) {
   }
 }
 
+TEST(MakeNodeNamesUnique, LeavesTheFirstAndTheUnnamed) {
+  Model model = model_from_text(R"(<ir_version: 8, opset_import: ["" : 17]>
+    g (float[2] x) => (float[2] e) {
+      [n] a = Relu (x)
+      b = Relu (a)
+      [n] c = Relu (b)
+      d = Relu (c)
+      [n_1] e = Relu (d)
+    })");
+  EXPECT_EQ(make_node_names_unique(model.graph()), 1);
+  std::vector<std::string> names;
+  for (const auto& node : model.graph().node()) {
+    names.push_back(node.name());
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"n", "", "n_2", "", "n_1"}));
+  EXPECT_EQ(make_node_names_unique(model.graph()), 0);
+}
+
 }  // namespace
 }  // namespace halfstep

@@ -1,3 +1,4 @@
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -94,6 +95,11 @@ TEST(RaiseOpset, KeepsMeaningOfSoftmax) {
   EXPECT_NE(texts(model).find("Flatten"), std::string::npos) << texts(model);
   EXPECT_EQ(model.graph().output(0).name(), "y");
   EXPECT_NE(GraphIndex(model).producer("y"), -1);
+  std::set<std::string> names;
+  for (const auto& node : model.graph().node()) {
+    EXPECT_TRUE(names.insert(node.name()).second) << node.name();
+  }
+  EXPECT_TRUE(names.contains("s"));
 }
 
 onnx::ModelProto decorated() {
