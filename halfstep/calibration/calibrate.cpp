@@ -1,6 +1,7 @@
 #include "halfstep/calibration/calibrate.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -39,6 +40,22 @@ BatchRange measure(const WatchedValue& value) {
   return range;
 }
 
+/// The range that a calculator other than minmax finds in the finite values, in logical order; in
+/// one axis if others had to be left out.
+Ranges measure_with(const RangeCalculatorBase& calculator, const WatchedValue& value,
+                    bool all_finite) {
+  std::vector<float> values(static_cast<std::size_t>(element_count(value.shape)));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = value.at(static_cast<std::int64_t>(i));
+  }
+  if (!all_finite) {
+    std::erase_if(values, [](float x) { return !std::isfinite(x); });
+  }
+  const Shape shape = all_finite ? value.shape : Shape{static_cast<std::int64_t>(values.size())};
+  return calculator.measure(TensorView<const float>(values.data(), shape),
+                            unit_grid(PerTensor{}, shape, Role::activation), 1);
+}
+
 /// What is known about one tensor so far.
 class Observer {
  public:
@@ -47,24 +64,14 @@ class Observer {
     if (tensor.spec->qparam_calculator_cls != "global_minmax") {
       calculator_ = make_qparams_calculator(tensor.spec);
     }
+    if (tensor.spec->range_calculator_cls != "minmax") {
+      range_calculator_ = make_range_calculator(tensor.spec);
+    }
   }
 
+  /// Errors: those of calculators that users wrote, naming the tensor.
   void add(const WatchedValue& value, const std::string& where) {
-    const BatchRange batch = measure(value);
-    values_ += batch.values;
-    if (batch.nan_count + batch.infinity_count > 0 && first_non_finite_.empty()) {
-      first_non_finite_ = where;
-    }
-    nan_count_ += batch.nan_count;
-    infinity_count_ += batch.infinity_count;
-    if (!batch.has_finite()) {
-      return;
-    }
-    min_ = std::min(min_, batch.min);
-    max_ = std::max(max_, batch.max);
-    if (calculator_) {
-      calculator_->update({.min = {batch.min}, .max = {batch.max}});
-    }
+    named([&] { take(value, where); });
   }
 
   [[nodiscard]] TensorStatistics statistics() const {
@@ -73,7 +80,7 @@ class Observer {
     if (min_ > max_) {
       result.range = {.min = {0}, .max = {0}};
     } else if (calculator_) {
-      result.range = calculator_->range();
+      named([&] { result.range = calculator_->range(); });
     } else {
       result.range = {.min = {min_}, .max = {max_}};
     }
@@ -103,8 +110,42 @@ class Observer {
   }
 
  private:
+  template <typename Work>
+  void named(Work work) const {
+    try {
+      work();
+    } catch (const Error& error) {
+      throw error.within("tensor \"" + tensor_->name + '"');
+    }
+  }
+
+  void take(const WatchedValue& value, const std::string& where) {
+    BatchRange batch = measure(value);
+    values_ += batch.values;
+    if (batch.nan_count + batch.infinity_count > 0 && first_non_finite_.empty()) {
+      first_non_finite_ = where;
+    }
+    nan_count_ += batch.nan_count;
+    infinity_count_ += batch.infinity_count;
+    if (!batch.has_finite()) {
+      return;
+    }
+    if (range_calculator_) {
+      const bool all_finite = batch.nan_count + batch.infinity_count == 0;
+      const Ranges found = measure_with(*range_calculator_, value, all_finite);
+      batch.min = found.min.at(0);
+      batch.max = found.max.at(0);
+    }
+    min_ = std::min(min_, batch.min);
+    max_ = std::max(max_, batch.max);
+    if (calculator_) {
+      calculator_->update({.min = {batch.min}, .max = {batch.max}});
+    }
+  }
+
   const ObservedTensor* tensor_;
   std::unique_ptr<QParamsCalculatorBase> calculator_{};
+  std::unique_ptr<RangeCalculatorBase> range_calculator_{};
   float min_ = std::numeric_limits<float>::infinity();
   float max_ = -std::numeric_limits<float>::infinity();
   std::int64_t values_ = 0;
