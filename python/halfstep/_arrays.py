@@ -18,7 +18,7 @@ def dtype_named(name: str) -> np.dtype[Any]:
 
     Errors: ImportError if ml_dtypes is needed and not installed.
     """
-    name = {"boolean": "bool", "float4_e2m1fn_x2": "float4_e2m1fn"}.get(name, name)
+    name = "float4_e2m1fn" if name == "float4_e2m1fn_x2" else name
     try:
         return np.dtype(name)
     except TypeError:

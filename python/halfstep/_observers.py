@@ -291,7 +291,7 @@ class HistogramObserver(ObserverBase):
     @property
     def histogram(self) -> Array:
         """Counts of the bins over [min_val, max_val]."""
-        return np.array(self._native.histogram, np.float64)
+        return self._native.histogram
 
     @property
     def chosen_range(self) -> tuple[float, float]:

@@ -45,6 +45,8 @@ class CompressionSpec:
         for name, annotation in inspect.get_annotations(cls).items():
             if not name.startswith("_") and "ClassVar" not in str(annotation):
                 added[name] = cls.__dict__.get(name, inspect.Parameter.empty)
+                if name in cls.__dict__:
+                    delattr(cls, name)  # the values are those of the instances
         cls._extra_defaults = cls._extra_defaults | added
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -96,7 +98,11 @@ class CompressionSpec:
         return _rebuild, (type(self), self.to_dict())
 
     def __repr__(self) -> str:
-        fields = ", ".join(f"{key}={getattr(self, key)!r}" for key in self.to_dict())
+        values = {key: getattr(self, key) for key in self.to_dict()}
+        fields = ", ".join(
+            f"{key}={(value.value if isinstance(value, StrEnum) else value)!r}"
+            for key, value in values.items()
+        )
         return f"{type(self).__name__}({fields})"
 
 
@@ -268,8 +274,10 @@ class QuantizationSpec(CompressionSpec):
         Source:  coreai_opt QuantizationSpec.get_quant_range
         """
         low, high = _core.get_quant_range(plain_name(dtype), qscheme)
-        whole = dtype_name(dtype).startswith(("int", "uint"))
-        return (int(low), int(high)) if whole else (low, high)
+        name = dtype_name(dtype)
+        if name.startswith("uint"):
+            return 0, 2 ** cls.get_n_bits_from_dtype(name) - 1
+        return (int(low), int(high)) if name.startswith("int") else (low, high)
 
     @classmethod
     def get_target_dtype(cls, dtype: DtypeLike) -> str:

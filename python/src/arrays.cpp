@@ -3,7 +3,6 @@
 #include <cstring>
 #include <string>
 
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 
 #include "bindings.h"
@@ -28,7 +27,7 @@ std::string dtype_text(const nb::object& array) {
 
 Dtype dtype_of_array(const nb::object& array) {
   const std::string text = dtype_text(array);
-  const std::optional<Dtype> dtype = find_dtype(text == "bool" ? "boolean" : text);
+  const std::optional<Dtype> dtype = find_dtype(text);
   if (!dtype) {
     throw Error(ErrorKind::invalid_argument,
                 "an array of type " + text + "; expected numbers of a type that halfstep knows");
@@ -101,23 +100,24 @@ nb::object array_of(const Tensor& tensor) {
 }
 
 template <typename T>
-nb::object array_of(const std::vector<T>& values, const Shape& shape) {
+Array<T> array_of(const std::vector<T>& values, const Shape& shape) {
   auto* copy = new std::vector<T>(values);
   nb::capsule owner(copy,
                     [](void* pointer) noexcept { delete static_cast<std::vector<T>*>(pointer); });
   const std::vector<std::size_t> extents(shape.begin(), shape.end());
-  return nb::ndarray<nb::numpy, T>(copy->data(), extents.size(), extents.data(), owner).cast();
+  return Array<T>(copy->data(), extents.size(), extents.data(), owner);
 }
-template nb::object array_of(const std::vector<float>&, const Shape&);
-template nb::object array_of(const std::vector<std::int32_t>&, const Shape&);
-template nb::object array_of(const std::vector<std::int64_t>&, const Shape&);
+template Array<float> array_of(const std::vector<float>&, const Shape&);
+template Array<std::int32_t> array_of(const std::vector<std::int32_t>&, const Shape&);
+template Array<std::int64_t> array_of(const std::vector<std::int64_t>&, const Shape&);
+template Array<double> array_of(const std::vector<double>&, const Shape&);
 
-nb::tuple tuple_of(const Shape& shape) {
+IntTuple tuple_of(const Shape& shape) {
   nb::list list;
   for (const std::int64_t extent : shape) {
     list.append(extent);
   }
-  return nb::tuple(list);
+  return IntTuple(nb::tuple(list));
 }
 
 Shape shape_from(nb::handle array) {

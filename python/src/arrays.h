@@ -1,11 +1,22 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
 #include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
 
 #include "halfstep/core/float_view.h"
 #include "halfstep/engines/engine.h"
 
 namespace halfstep::python {
+
+// Types that stubs show as NDArray[...] and tuple[int, ...].
+template <typename T>
+using Array = nanobind::ndarray<nanobind::numpy, T>;
+using IntTuple = nanobind::typed<nanobind::tuple, std::int64_t, nanobind::ellipsis>;
 
 /// The array `value` (NumPy, torch, nested lists) as a dense tensor that keeps it alive. Copies
 /// only what is not row-major. Errors: invalid_argument naming the type if halfstep has no such
@@ -17,9 +28,14 @@ namespace halfstep::python {
 
 /// A NumPy array of its own memory.
 template <typename T>
-[[nodiscard]] nanobind::object array_of(const std::vector<T>& values, const Shape& shape);
+[[nodiscard]] Array<T> array_of(const std::vector<T>& values, const Shape& shape);
+template <typename T>
+[[nodiscard]] std::optional<Array<T>> array_or_none(const std::vector<T>& values,
+                                                    const Shape& shape) {
+  return values.empty() ? std::optional<Array<T>>() : array_of(values, shape);
+}
 
-[[nodiscard]] nanobind::tuple tuple_of(const Shape& shape);
+[[nodiscard]] IntTuple tuple_of(const Shape& shape);
 [[nodiscard]] Shape shape_from(nanobind::handle array);
 
 /// A new array of this shape, of the dtype of this name. Its memory is not set.

@@ -77,8 +77,9 @@ void bind_calibration(nb::module_& module) {
   module.def("sample_inputs", &sample_inputs, nb::arg("model"),
              "The inputs that a sample must give: graph inputs without a default.");
   module.def("calibrate", &calibrate_model, nb::arg("model"), nb::arg("engine"),
-             nb::arg("calibration"), nb::arg("tensors"), nb::kw_only(), nb::arg("threads") = 1,
-             nb::arg("cast_inputs") = false, nb::arg("progress").none() = nb::none());
+             nb::arg("calibration").none(), nb::arg("tensors"), nb::kw_only(),
+             nb::arg("threads") = 1, nb::arg("cast_inputs") = false,
+             nb::arg("progress").none() = nb::none());
 }
 
 }  // namespace halfstep::python

@@ -22,9 +22,4 @@ namespace halfstep::python {
 /// The memory of a new, row-major array.
 [[nodiscard]] std::span<std::byte> bytes_of(const nanobind::object& array);
 
-template <typename T>
-[[nodiscard]] nanobind::object array_or_none(const std::vector<T>& values, const Shape& shape) {
-  return values.empty() ? nanobind::none() : array_of(values, shape);
-}
-
 }  // namespace halfstep::python

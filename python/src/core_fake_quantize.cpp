@@ -1,7 +1,8 @@
 #include <span>
 
-#include <nanobind/stl/pair.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include "arrays.h"
 #include "codes.h"
@@ -55,17 +56,21 @@ nb::object fake_quantize_only(const FakeQuantize& quantizer, nb::handle x, nb::h
   return output.array;
 }
 
+/// None where there are scales but no such values: for float formats.
+template <typename T>
+std::optional<Array<T>> beside_scale(const StoredQParams& params, const std::vector<T>& values) {
+  const bool there = values.size() == params.scale.size();
+  return there ? array_of(values, params.shape) : std::optional<Array<T>>();
+}
+
 void bind_parameters(nb::module_& module) {
   nb::class_<StoredQParams>(module, "StoredQParams",
                             "Parameters with the rank of the tensor, one of each per unit.")
       .def_prop_ro("scale", [](const StoredQParams& p) { return array_of(p.scale, p.shape); })
       .def_prop_ro("zero_point",
-                   [](const StoredQParams& p) { return array_or_none(p.zero_point, p.shape); })
-      .def_prop_ro("minval",
-                   [](const StoredQParams& p) { return array_or_none(p.minval, p.shape); })
-      .def_prop_ro("quant_offset", [](const StoredQParams& p) {
-        return p.quant_offset ? nb::cast(*p.quant_offset) : nb::none();
-      });
+                   [](const StoredQParams& p) { return beside_scale(p, p.zero_point); })
+      .def_prop_ro("minval", [](const StoredQParams& p) { return beside_scale(p, p.minval); })
+      .def_ro("quant_offset", &StoredQParams::quant_offset);
 }
 
 }  // namespace
@@ -106,7 +111,7 @@ void bind_fake_quantize(nb::module_& module) {
           nb::arg("granularity"))
       .def("range", &FakeQuantize::range)
       .def("reset", &FakeQuantize::reset)
-      .def("state", [](const FakeQuantize& q) { return python_of(q.state()); })
+      .def("state", [](const FakeQuantize& q) { return dict_of(q.state()); })
       .def(
           "load_state", [](FakeQuantize& q, nb::handle state) { q.load_state(json_of(state)); },
           nb::arg("state"))

@@ -220,7 +220,7 @@ void bind_families(nb::module_& module) {
       .def("update", &QParamsCalculatorBase::update, nb::arg("batch"))
       .def("range", &QParamsCalculatorBase::range)
       .def("reset", &QParamsCalculatorBase::reset)
-      .def("state", [](const QParamsCalculatorBase& c) { return python_of(c.state()); })
+      .def("state", [](const QParamsCalculatorBase& c) { return dict_of(c.state()); })
       .def(
           "load_state",
           [](QParamsCalculatorBase& c, nb::handle state) { c.load_state(json_of(state)); },

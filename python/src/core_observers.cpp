@@ -62,7 +62,7 @@ void observe(Observer& observer, nb::handle x, int threads) {
   observer.observe(input.view, threads);
 }
 
-nb::object vector_of(std::span<const float> values) {
+Array<float> vector_of(std::span<const float> values) {
   return array_of(std::vector<float>(values.begin(), values.end()),
                   {static_cast<std::int64_t>(values.size())});
 }
@@ -70,20 +70,18 @@ nb::object vector_of(std::span<const float> values) {
 nb::tuple qparams(const Observer& observer) {
   const ObserverQParams found = observer.calculate_qparams();
   const Shape shape = {static_cast<std::int64_t>(found.scale.size())};
-  const nb::object zero_point = found.zero_point_float.empty()
-                                    ? array_of(found.zero_point, shape)
-                                    : array_of(found.zero_point_float, shape);
-  return nb::make_tuple(array_of(found.scale, shape), zero_point);
+  if (found.zero_point_float.empty()) {
+    return nb::make_tuple(array_of(found.scale, shape), array_of(found.zero_point, shape));
+  }
+  return nb::make_tuple(array_of(found.scale, shape), array_of(found.zero_point_float, shape));
 }
 
-nb::object histogram_of(const Observer& observer) {
+Array<double> histogram_of(const Observer& observer) {
   const auto* histogram = dynamic_cast<const HistogramObserver*>(&observer);
   require(histogram != nullptr, "only a HistogramObserver has a histogram");
-  nb::list values;
-  for (const double value : histogram->histogram()) {
-    values.append(value);
-  }
-  return values;
+  const std::span<const double> values = histogram->histogram();
+  return array_of(std::vector<double>(values.begin(), values.end()),
+                  {static_cast<std::int64_t>(values.size())});
 }
 
 std::pair<float, float> chosen_range(const Observer& observer) {
@@ -139,10 +137,10 @@ nb::object fake_affine(nb::handle x, std::vector<float> scale, std::vector<std::
   return output.array;
 }
 
-nb::object codes_affine(nb::handle x, std::vector<float> scale,
-                        std::vector<std::int64_t> zero_point, std::int64_t quant_min,
-                        std::int64_t quant_max, std::optional<std::int64_t> axis,
-                        const std::string& rounding) {
+Array<std::int64_t> codes_affine(nb::handle x, std::vector<float> scale,
+                                 std::vector<std::int64_t> zero_point, std::int64_t quant_min,
+                                 std::int64_t quant_max, std::optional<std::int64_t> axis,
+                                 const std::string& rounding) {
   const FloatArray input = floats_of(x, "x");
   const AffineArguments arguments{std::move(scale), std::move(zero_point),   axis, quant_min,
                                   quant_max,        parse_rounding(rounding)};
@@ -177,7 +175,7 @@ void bind_observers(nb::module_& module) {
                    [](const Observer& o) { return std::string(name(*o.options().qscheme)); })
       .def_prop_ro("histogram", &histogram_of)
       .def_prop_ro("chosen_range", &chosen_range)
-      .def("state", [](const Observer& o) { return python_of(o.state()); })
+      .def("state", [](const Observer& o) { return dict_of(o.state()); })
       .def(
           "load_state", [](Observer& o, nb::handle state) { o.load_state(json_of(state)); },
           nb::arg("state"))

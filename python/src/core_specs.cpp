@@ -32,12 +32,12 @@ QuantizationSpec make_spec(const nb::dict& fields, const std::vector<std::string
 }
 
 /// With the fields of a subclass beside the others.
-nb::object fields_of(const QuantizationSpec& spec) {
+PlainDict fields_of(const QuantizationSpec& spec) {
   Json json = to_json(spec);
   const Json extra = json.value("extra", Json::object());
   json.erase("extra");
   json.update(extra);
-  return python_of(json);
+  return dict_of(json);
 }
 
 }  // namespace
@@ -74,7 +74,7 @@ void bind_specs(nb::module_& module) {
   module.def(
       "check_granularity",
       [](nb::handle granularity) {
-        return python_of(to_json(granularity_from_json(json_of(granularity))));
+        return dict_of(to_json(granularity_from_json(json_of(granularity))));
       },
       nb::arg("granularity"), "The same granularity with every key.");
   module.def(

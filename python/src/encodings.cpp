@@ -23,14 +23,9 @@ Shape scale_shape(const Encoding& encoding) {
   return {static_cast<std::int64_t>(encoding.scale.size())};
 }
 
-nb::object zero_points(const Encoding& encoding) {
+Array<std::int64_t> zero_points(const Encoding& encoding) {
   const std::vector<std::int64_t> zeros(encoding.scale.size(), 0);
   return array_of(encoding.zero_point.empty() ? zeros : encoding.zero_point, scale_shape(encoding));
-}
-
-template <typename T>
-nb::object optional_array(const std::vector<T>& values, const Shape& shape) {
-  return values.empty() ? nb::none() : array_of(values, shape);
 }
 
 Encoding make_encoding(const std::string& dtype, std::vector<float> scale,
@@ -82,7 +77,7 @@ void bind_encoding(nb::module_& module) {
           "Values row-major as flat lists, `shape` as above; no scale: a float type.")
       .def_prop_ro("dtype", [](const Encoding& e) { return std::string(name(e.dtype)); })
       .def_prop_ro(
-          "granularity", [](const Encoding& e) { return python_of(to_json(e.granularity)); },
+          "granularity", [](const Encoding& e) { return dict_of(to_json(e.granularity)); },
           "As in a QuantizationSpec: {'type': 'per_channel', 'axis': 0}.")
       .def_prop_ro(
           "shape", [](const Encoding& e) { return tuple_of(e.shape); }, "Shape of the parameters.")
@@ -91,10 +86,10 @@ void bind_encoding(nb::module_& module) {
           "float32 array; empty for float types.")
       .def_prop_ro("zero_point", &zero_points, "int64 array of the shape of scale.")
       .def_prop_ro(
-          "minval", [](const Encoding& e) { return optional_array(e.minval, scale_shape(e)); },
+          "minval", [](const Encoding& e) { return array_or_none(e.minval, scale_shape(e)); },
           "float32 array, or None without the minval formulation.")
       .def_prop_ro(
-          "block_scale", [](const Encoding& e) { return optional_array(e.block_scale, e.shape); },
+          "block_scale", [](const Encoding& e) { return array_or_none(e.block_scale, e.shape); },
           "int32 array: integer scale of each block, or None without LPBQ.")
       .def_ro("half_step", &Encoding::half_step, "Subtract another 0.5 from q.")
       .def_prop_ro(

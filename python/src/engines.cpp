@@ -6,13 +6,13 @@
 #include "arrays.h"
 #include "bindings.h"
 #include "halfstep/engines/engine.h"
-#include "progress.h"
+#include "json.h"
 #include "samples.h"
 
 namespace halfstep::python {
 namespace {
 
-nb::dict run(Session& session, nb::handle feeds) {
+PlainDict run(Session& session, nb::handle feeds) {
   const Sample sample = sample_of(feeds, session.inputs());
   std::vector<Tensor> outputs;
   {
@@ -23,7 +23,7 @@ nb::dict run(Session& session, nb::handle feeds) {
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     result[session.outputs()[i].name.c_str()] = array_of(outputs[i]);
   }
-  return result;
+  return PlainDict(std::move(result));
 }
 
 template <typename Source>

@@ -42,6 +42,8 @@ nb::object python_of(const Json& json) {
   }
 }
 
+PlainDict dict_of(const Json& json) { return PlainDict(nb::borrow<nb::dict>(python_of(json))); }
+
 Json json_of(nb::handle value) {
   if (value.is_none()) {
     return nullptr;

@@ -39,13 +39,13 @@ void bind_request(nb::module_& module) {
       .def_rw("check_samples", &QuantizeRequest::check_samples);
 }
 
-nb::object report_on(const Model& model) {
+PlainDict report_on(const Model& model) {
   ModelReport report;
   {
     const nb::gil_scoped_release unlocked;
     report = inspect(model);
   }
-  return python_of(to_json(report));
+  return dict_of(to_json(report));
 }
 
 }  // namespace
@@ -56,7 +56,7 @@ void bind_pipeline(nb::module_& module) {
       .def_ro("model", &QuantizeResult::model, "The quantized Model; of a dry run the float one.")
       .def_ro("encodings", &QuantizeResult::encodings, "EncodingTable of the model.")
       .def_prop_ro(
-          "summary", [](const QuantizeResult& r) { return python_of(to_json(r.summary)); },
+          "summary", [](const QuantizeResult& r) { return dict_of(to_json(r.summary)); },
           "The closing summary as a dict: sizes in bytes, types by op, what stayed float "
           "and why, SQNR in dB, seconds by phase, peak memory in bytes.")
       .def_ro("diagnostics", &QuantizeResult::diagnostics,

@@ -35,7 +35,6 @@ def test_dtypes_by_name(name):
 
 
 def test_names_of_the_library():
-    assert _arrays.dtype_named("boolean") == np.bool_
     assert _arrays.dtype_named("float4_e2m1fn_x2") == np.dtype(ml_dtypes.float4_e2m1fn)
 
 

@@ -127,7 +127,7 @@ def test_policies_and_not_finite_values(x):
     assert np.isnan(reference.min_val)
     assert np.isfinite([safe.min_val, safe.max_val]).all()
     assert (safe.nan_count, safe.infinity_count) == (1, 2)
-    with pytest.raises(halfstep.InvalidArgument, match="(?i)nan"):
+    with pytest.raises(halfstep.InvalidArgument, match=r"(?i)nan"):
         halfstep.HistogramObserver()(x)
 
 
