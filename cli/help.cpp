@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <sstream>
 #include <string>
 #include <string_view>
 
@@ -11,30 +10,7 @@
 namespace halfstep::cli {
 namespace {
 
-constexpr std::size_t kWidth = 100;
 constexpr std::size_t kWidestEntry = 30;
-
-/// `text` broken between words; lines after the first start with `indent` spaces.
-std::string wrapped(const std::string& text, std::size_t indent) {
-  std::istringstream words(text);
-  std::string result;
-  std::string word;
-  std::size_t column = indent;
-  while (words >> word) {
-    const std::size_t width = display_width(word);
-    if (column > indent && column + 1 + width > kWidth) {
-      result += "\n" + std::string(indent, ' ');
-      column = indent;
-    }
-    if (column > indent) {
-      result += ' ';
-      ++column;
-    }
-    result += word;
-    column += width;
-  }
-  return result;
-}
 
 std::string group_text(const HelpGroup& group, std::size_t column) {
   std::string text = "\n" + group.title + "\n";

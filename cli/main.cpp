@@ -13,7 +13,9 @@
 int main(int argc, char** argv) {
   using namespace halfstep::cli;  // NOLINT(google-build-using-namespace): the command is nothing
                                   // else
-  std::signal(SIGPIPE, SIG_IGN);  // a reader that leaves is an error of write(), not our end
+  // A reader that leaves and a file that grows too large are errors of write(), not our end.
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   const Environment environment = read_environment();
   const bool terminal = isatty(STDERR_FILENO) == 1 && !environment.dumb_terminal;
   std::ostringstream out;

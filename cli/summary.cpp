@@ -36,8 +36,9 @@ std::string size_change(std::uint64_t before, std::uint64_t after) {
   std::string text = human_bytes(before) + " -> " + human_bytes(after);
   if (before > 0 && after > 0) {
     const double ratio = static_cast<double>(before) / static_cast<double>(after);
-    text += ratio >= 1 ? " (" + fixed(ratio, 2) + "x smaller)"
-                       : " (" + fixed(1 / ratio, 2) + "x larger)";
+    text += before == after ? ""
+            : ratio >= 1    ? " (" + fixed(ratio, 2) + "x smaller)"
+                            : " (" + fixed(1 / ratio, 2) + "x larger)";
   }
   return text;
 }

@@ -1,7 +1,9 @@
 #include <array>
 #include <cstddef>
+#include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cli/arguments.h"
@@ -9,6 +11,7 @@
 #include "cli/console.h"
 #include "cli/json_document.h"
 #include "cli/table.h"
+#include "cli/text.h"
 #include "halfstep/core/dtype.h"
 #include "halfstep/support/json.h"
 #include "halfstep/targets/target.h"
@@ -55,19 +58,31 @@ std::string data_movement_text(const Target& target) {
   return text;
 }
 
-std::string target_text(const Target& target) {
-  std::string text = target.name() + ": " + target.summary() + "\nsource: " + target.source() +
-                     "\ntensors without encoding: " + std::string(name(target.default_float())) +
-                     "\n\n";
-  Table ops({{.title = "op type"}, {.title = "quantized"}, {.title = "because"}});
+/// "always: Conv, ConvTranspose" and below it why; one entry for ops with the same rule.
+std::string ops_text(const Target& target) {
+  std::map<std::pair<QuantizeWhen, std::string>, std::string> groups;
   for (const auto& [op, rule] : target.rules()) {
-    ops.add({op, std::string(when_text(rule.when)), rule.why});
+    std::string& list = groups[{rule.when, rule.why}];
+    list += (list.empty() ? "" : ", ") + op;
   }
+  std::string text = "quantized ops:\n";
+  for (const auto& [rule, list] : groups) {
+    text += "  " + wrapped(std::string(when_text(rule.first)) + ": " + list, 4) + "\n    " +
+            wrapped(rule.second, 4) + "\n";
+  }
+  return text;
+}
+
+std::string target_text(const Target& target) {
+  std::string text = wrapped(target.name() + ": " + target.summary(), 0) + "\n" +
+                     wrapped("source: " + target.source(), 0) +
+                     "\ntensors without encoding: " + std::string(name(target.default_float())) +
+                     "\n\n" + ops_text(target) + "\nsame encoding on input and outputs:\n  " +
+                     wrapped(data_movement_text(target), 2) + "\n";
   Table groups({{.title = "super group"}, {.title = "ops"}, {.title = "source"}});
   for (const SuperGroup& group : target.super_groups()) {
     groups.add({group.name, stages_text(group), group.source});
   }
-  text += ops.text() + "\nsame encoding on input and outputs: " + data_movement_text(target) + "\n";
   return text + (groups.empty() ? "" : "\n" + groups.text());
 }
 

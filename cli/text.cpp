@@ -3,9 +3,12 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <sstream>
 
 namespace halfstep::cli {
 namespace {
+
+constexpr std::size_t kLineWidth = 100;
 
 bool starts_character(char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }
 
@@ -114,6 +117,27 @@ std::string shortened(std::string_view text, std::size_t width) {
   const std::size_t tail = width - 3 - head;
   return std::string(text.substr(0, prefix_bytes(text, head))) + "..." +
          std::string(text.substr(prefix_bytes(text, whole - tail)));
+}
+
+std::string wrapped(std::string_view text, std::size_t indent) {
+  std::istringstream words{std::string(text)};
+  std::string result;
+  std::string word;
+  std::size_t column = indent;
+  while (words >> word) {
+    const std::size_t width = display_width(word);
+    if (column > indent && column + 1 + width > kLineWidth) {
+      result += "\n" + std::string(indent, ' ');
+      column = indent;
+    }
+    if (column > indent) {
+      result += ' ';
+      ++column;
+    }
+    result += word;
+    column += width;
+  }
+  return result;
 }
 
 }  // namespace halfstep::cli

@@ -24,5 +24,7 @@ namespace halfstep::cli {
 [[nodiscard]] std::size_t display_width(std::string_view text) noexcept;
 /// `text` with its middle replaced by "..." if it is wider than `width`.
 [[nodiscard]] std::string shortened(std::string_view text, std::size_t width);
+/// `text` broken between words at 100 columns; lines after the first start with `indent` spaces.
+[[nodiscard]] std::string wrapped(std::string_view text, std::size_t indent);
 
 }  // namespace halfstep::cli

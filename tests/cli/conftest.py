@@ -58,11 +58,21 @@ class Command:
         return Result(process.returncode, out, err)
 
 
+def worker_package(folder: Path) -> Path:
+    """The package halfstep of this tree as far as the worker needs it: no native module."""
+    package = folder / "halfstep"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "_worker").symlink_to(ROOT / "python/halfstep/_worker")
+    return folder
+
+
 @pytest.fixture(scope="session")
-def halfstep() -> Command:
+def halfstep(tmp_path_factory: pytest.TempPathFactory) -> Command:
     dropped = ("HALFSTEP_", "NO_COLOR")
     environment = {k: v for k, v in os.environ.items() if not k.startswith(dropped)}
     environment["HALFSTEP_PYTHON"] = sys.executable
+    environment["PYTHONPATH"] = str(worker_package(tmp_path_factory.mktemp("package")))
     if not list(find_command().parent.glob("../lib/python3*/site-packages/onnxruntime")):
         import onnxruntime
 

@@ -143,7 +143,12 @@ def test_unknown_recipe(refused, job):
         ('{"activation": {"dtipe": "uint8"}}', ["dtipe", "dtype"]),
         ('{"activation": {"dtype": "uint9"}}', ["uint9"]),
         ('{"bias": "int7"}', ["bias"]),
-        ('{"rules": [{"match": "nod:x", "weight": "float"}]}', ["nod:x"]),
+        ('{"weight": "float"}', ["activation"]),
+        (
+            '{"activation": "float", "weight": "float", '
+            '"rules": [{"match": "nod:x", "weight": "float"}]}',
+            ["nod:x"],
+        ),
         ("{", ["own.json"]),
         ("[]", ["own.json"]),
     ],

@@ -162,3 +162,13 @@ def test_inspect(halfstep, job):
         assert word in text
     report = halfstep("inspect", job.model, "--json").json["model"]
     assert report["ops"] == {"Conv": 2, "Flatten": 1, "Gemm": 1, "GlobalAveragePool": 1, "Relu": 1}
+
+
+def test_nothing_is_reported_and_nothing_else_is_written(halfstep, job, tmp_path):
+    """The engine has usage reporting of its own, which must stay off."""
+    home = tmp_path / "home"
+    home.mkdir()
+    places = {name: str(home) for name in ("HOME", "XDG_CACHE_HOME", "TMPDIR")}
+    command = type(halfstep)(halfstep.path, halfstep.environment | places)
+    command(*job.arguments())
+    assert list(home.iterdir()) == []
