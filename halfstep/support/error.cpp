@@ -1,7 +1,7 @@
 #include "halfstep/support/error.h"
 
 #include <algorithm>
-#include <numeric>
+#include <cctype>
 #include <utility>
 
 namespace halfstep {
@@ -18,16 +18,21 @@ std::string join(const std::vector<std::string>& parts) {
   return text;
 }
 
+/// Insertions, deletions and substitutions from `a` to `b`, each 2; 1 for a letter of the other case.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
   std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t j = 0; j < row.size(); ++j) {
+    row[j] = 2 * j;
+  }
   for (std::size_t i = 0; i < a.size(); ++i) {
     std::size_t diagonal = row[0];
-    row[0] = i + 1;
+    row[0] = 2 * (i + 1);
     for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t substitute = diagonal + (a[i] == b[j] ? 0 : 1);
+      const std::size_t change = a[i] == b[j] ? 0 : lower(a[i]) == lower(b[j]) ? 1 : 2;
+      const std::size_t substitute = diagonal + change;
       diagonal = row[j + 1];
-      row[j + 1] = std::min({row[j] + 1, row[j + 1] + 1, substitute});
+      row[j + 1] = std::min({row[j] + 2, row[j + 1] + 2, substitute});
     }
   }
   return row[b.size()];
@@ -54,11 +59,13 @@ void require(bool condition, std::string_view message) {
 
 std::string closest_match(std::string_view name, const std::vector<std::string>& candidates) {
   const std::string* best = nullptr;
-  std::size_t best_distance = std::max<std::size_t>(2, name.size() / 3) + 1;
+  // Short names have few letters to get wrong.
+  std::size_t best_distance =
+      name.size() < 3 ? 2 * name.size() : 2 * std::max<std::size_t>(2, name.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
     const std::size_t gap = candidate.size() > name.size() ? candidate.size() - name.size()
                                                            : name.size() - candidate.size();
-    if (gap >= best_distance) {
+    if (2 * gap >= best_distance) {
       continue;
     }
     const std::size_t distance = edit_distance(name, candidate);

@@ -19,7 +19,7 @@ class Structure : public ::testing::Test {
 
 TEST_F(Structure, ConvReluIsOneGroup) {
   const Model model = model_from_text(R"(<ir_version: 8, opset_import: ["" : 17]>
-    g (float[1,2,4,4] x) => (float[1,3,2,2] y) <float[3,2,3,3] w> {
+    g (float[1,2,4,4] x) => (float[1,1,4,4] y) <float[1,2,1,1] w = {1, 2}> {
       a = Conv (x, w)
       y = Relu (a)
     })");
@@ -33,7 +33,7 @@ TEST_F(Structure, ConvReluIsOneGroup) {
 
 TEST_F(Structure, InnerTensorReadTwiceIsNoGroup) {
   const Model model = model_from_text(R"(<ir_version: 8, opset_import: ["" : 17]>
-    g (float[1,2,4,4] x) => (float[1,3,2,2] y, float[1,3,2,2] z) <float[3,2,3,3] w> {
+    g (float[1,2,4,4] x) => (float[1,1,4,4] y, float[1,1,4,4] z) <float[1,2,1,1] w = {1, 2}> {
       a = Conv (x, w)
       y = Relu (a)
       z = Sigmoid (a)
@@ -44,7 +44,7 @@ TEST_F(Structure, InnerTensorReadTwiceIsNoGroup) {
 
 TEST_F(Structure, InnerTensorThatIsAGraphOutputIsNoGroup) {
   const Model model = model_from_text(R"(<ir_version: 8, opset_import: ["" : 17]>
-    g (float[1,2,4,4] x) => (float[1,3,2,2] y, float[1,3,2,2] a) <float[3,2,3,3] w> {
+    g (float[1,2,4,4] x) => (float[1,1,4,4] y, float[1,1,4,4] a) <float[1,2,1,1] w = {1, 2}> {
       a = Conv (x, w)
       y = Relu (a)
     })");
