@@ -9,6 +9,8 @@ function(halfstep_library folder)
     set(glob GLOB)
   endif()
   file(${glob} headers CONFIGURE_DEPENDS *.h)
+  # What a kernel or an engine is made of is no interface.
+  list(FILTER headers EXCLUDE REGEX "/kernels/simd/|_body\\.h$|/engines/ort/")
   file(${glob} sources CONFIGURE_DEPENDS *.cpp)
   if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     list(FILTER sources EXCLUDE REGEX "_(sse[0-9]*|avx2|avx512)\\.cpp$")
