@@ -1,9 +1,11 @@
 // Constant tensors: stored as integers behind a DequantizeLinear.
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "halfstep/core/quantize.h"
 #include "halfstep/outputs/onnx_storage.h"
+#include "halfstep/outputs/qdq_barrier.h"
 #include "halfstep/outputs/qdq_writer.h"
 
 namespace halfstep {
@@ -43,7 +45,11 @@ void QdqWriter::write_constant(const Subject& subject, const onnx::TensorProto& 
   if (quantize_tensor) {
     const int place =
         subject.plain.empty() ? index_.graph().node_size() : subject.plain.front().node;
-    add_constant(subject, tensor, *subject.encoding, subject.name, {{place, subject.name}});
+    const bool barrier = std::any_of(
+        subject.plain.begin(), subject.plain.end(),
+        [&](const Consumer& consumer) { return needs_barrier(*subject.encoding, consumer); });
+    add_constant(subject, tensor, *subject.encoding, subject.name, {{place, subject.name}},
+                 barrier);
   }
   write_constant_uses(subject, tensor, float_name);
   model_.drop(tensor);
@@ -67,20 +73,23 @@ void QdqWriter::write_constant_uses(const Subject& subject, const onnx::TensorPr
       return *use->encoding == *first.encoding;
     });
     std::vector<std::pair<int, std::string>> outputs;
+    bool barrier = false;
     for (auto use = open.begin(); use != rest; ++use) {
       const std::pair output{(*use)->consumer.node, (*use)->derived};
+      barrier = barrier || needs_barrier(*first.encoding, (*use)->consumer);
       if (std::find(outputs.begin(), outputs.end(), output) == outputs.end()) {
         outputs.push_back(output);
       }
     }
-    add_constant(subject, tensor, *first.encoding, first.derived, outputs);
+    add_constant(subject, tensor, *first.encoding, first.derived, outputs, barrier);
     open.erase(open.begin(), rest);
   }
 }
 
 void QdqWriter::add_constant(const Subject& subject, const onnx::TensorProto& tensor,
                              const Encoding& encoding, const std::string& base,
-                             const std::vector<std::pair<int, std::string>>& outputs) {
+                             const std::vector<std::pair<int, std::string>>& outputs,
+                             bool barrier) {
   const Dtype dtype = onnx_storage(encoding).value().dtype;
   const std::vector<std::byte> codes =
       stored_codes(model_.floats(tensor), encoding, subject.shape, options_.threads);
@@ -95,8 +104,22 @@ void QdqWriter::add_constant(const Subject& subject, const onnx::TensorProto& te
     editor_.insert_before(outputs.front().first, *std::exchange(params.scale_node, std::nullopt));
   }
   for (const auto& [place, output] : outputs) {
-    insert_dequantize(subject, output, params, place, name, output);
+    if (!barrier) {
+      insert_dequantize(subject, output, params, place, name, output);
+      continue;
+    }
+    const std::string dequantized = names_.fresh(output + "_dequantized");
+    const std::string shape = names_.fresh(output + "_shape");
+    const auto shape_bytes = std::as_bytes(std::span(subject.shape));
+    insert_dequantize(subject, output, params, place, name, dequantized);
+    editor_.add_initializer(shape, Dtype::int64, {static_cast<std::int64_t>(subject.shape.size())},
+                            {shape_bytes.begin(), shape_bytes.end()});
+    editor_.insert_before(place, reshape_node(names_, output, dequantized, shape, output));
   }
+}
+
+bool QdqWriter::needs_barrier(const Encoding& encoding, const Consumer& consumer) const {
+  return consumer.slot >= 0 && engine_misreads(table_, index_, encoding, consumer);
 }
 
 /// The float values stay only while somebody reads them; a DequantizeLinear may have taken their

@@ -98,7 +98,7 @@ void raise_versions(Model& model, const Needs& needs, Diagnostics& diagnostics) 
 void write_qdq(Model& model, const EncodingTable& table, const QdqOptions& options,
                Diagnostics& diagnostics) {
   raise_versions(model, needs_of(table), diagnostics);
-  QdqWriter writer(model, options, diagnostics);
+  QdqWriter writer(model, table, options, diagnostics);
   const EncodedUses uses = find_uses(table, writer.index(), writer.names());
   for (const auto& [tensor, encoding] : table) {
     require_tensor(writer.index(), tensor);

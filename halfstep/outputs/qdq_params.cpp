@@ -136,6 +136,11 @@ onnx::NodeProto dequantize_node(NameMaker& names, const std::string& base, const
   return linear_node(names, "DequantizeLinear", base, params, input, output);
 }
 
+onnx::NodeProto reshape_node(NameMaker& names, const std::string& base, const std::string& input,
+                             const std::string& shape, const std::string& output) {
+  return make_node(names, "Reshape", base, {input, shape}, output);
+}
+
 onnx::NodeProto cast_node(NameMaker& names, const std::string& base, const std::string& input,
                           const std::string& output, int elem_type) {
   onnx::NodeProto node = make_node(names, "Cast", base, {input}, output);

@@ -7,8 +7,8 @@
 #include <onnx/onnx_pb.h>
 
 #include "halfstep/encodings/encoding.h"
-#include "halfstep/model/graph_index.h"
 #include "halfstep/model/graph_editor.h"
+#include "halfstep/model/graph_index.h"
 #include "halfstep/outputs/onnx_storage.h"
 
 namespace halfstep {
@@ -35,6 +35,10 @@ struct QdqParams {
 [[nodiscard]] onnx::NodeProto dequantize_node(NameMaker& names, const std::string& base,
                                               const QdqParams& params, const std::string& input,
                                               const std::string& output);
+/// `shape` is an initializer.
+[[nodiscard]] onnx::NodeProto reshape_node(NameMaker& names, const std::string& base,
+                                           const std::string& input, const std::string& shape,
+                                           const std::string& output);
 [[nodiscard]] onnx::NodeProto cast_node(NameMaker& names, const std::string& base,
                                         const std::string& input, const std::string& output,
                                         int elem_type);

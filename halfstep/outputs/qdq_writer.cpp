@@ -27,8 +27,10 @@ Shape any_shape(const Encoding& encoding) {
 
 }  // namespace
 
-QdqWriter::QdqWriter(Model& model, const QdqOptions& options, Diagnostics& diagnostics)
+QdqWriter::QdqWriter(Model& model, const EncodingTable& table, const QdqOptions& options,
+                     Diagnostics& diagnostics)
     : model_(model),
+      table_(table),
       options_(options),
       diagnostics_(diagnostics),
       index_(model),

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "halfstep/encodings/encoding_table.h"
-#include "halfstep/model/graph_index.h"
 #include "halfstep/model/graph_editor.h"
+#include "halfstep/model/graph_index.h"
 #include "halfstep/outputs/qdq_onnx.h"
 #include "halfstep/outputs/qdq_params.h"
 #include "halfstep/outputs/qdq_uses.h"
@@ -16,7 +16,9 @@ namespace halfstep {
 /// Turns the encodings of one tensor after the other into changes of the graph.
 class QdqWriter {
  public:
-  QdqWriter(Model& model, const QdqOptions& options, Diagnostics& diagnostics);
+  /// `table` is only asked what the other inputs of a consumer are.
+  QdqWriter(Model& model, const EncodingTable& table, const QdqOptions& options,
+            Diagnostics& diagnostics);
 
   [[nodiscard]] const GraphIndex& index() const noexcept { return index_; }
   [[nodiscard]] NameMaker& names() noexcept { return names_; }
@@ -52,7 +54,8 @@ class QdqWriter {
   /// the node before which it stands, and the tensor it writes.
   void add_constant(const Subject& subject, const onnx::TensorProto& tensor,
                     const Encoding& encoding, const std::string& base,
-                    const std::vector<std::pair<int, std::string>>& outputs);
+                    const std::vector<std::pair<int, std::string>>& outputs, bool barrier);
+  [[nodiscard]] bool needs_barrier(const Encoding& encoding, const Consumer& consumer) const;
   void write_constant_uses(const Subject& subject, const onnx::TensorProto& tensor,
                            const std::string& float_name);
   void place_float(const Subject& subject, const std::string& float_name, bool needed);
@@ -68,6 +71,7 @@ class QdqWriter {
   void redirect(const Subject& subject, const std::string& to);
 
   Model& model_;
+  const EncodingTable& table_;
   QdqOptions options_;
   Diagnostics& diagnostics_;
   GraphIndex index_;

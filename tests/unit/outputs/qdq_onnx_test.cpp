@@ -51,9 +51,9 @@ TEST(WriteQdq, PutsPairsBehindActivationsAndStoresWeightsAsIntegers) {
   Model model = model_from_text(kMatMul);
   EXPECT_TRUE(write(model, matmul_table()).empty()) << "opset 17 is enough";
   EXPECT_THAT(lines_of(model.graph()),
-              ElementsAre("QuantizeLinear(x, x_scale, x_zero_point) -> x_quantized",
+              ElementsAre("DequantizeLinear(w_quantized, w_scale, w_zero_point) -> w",
+                          "QuantizeLinear(x, x_scale, x_zero_point) -> x_quantized",
                           "DequantizeLinear(x_quantized, x_scale, x_zero_point) -> x_dequantized",
-                          "DequantizeLinear(w_quantized, w_scale, w_zero_point) -> w",
                           "MatMul(x_dequantized, w) -> y_float",
                           "QuantizeLinear(y_float, y_scale, y_zero_point) -> y_quantized",
                           "DequantizeLinear(y_quantized, y_scale, y_zero_point) -> y"));
@@ -118,9 +118,9 @@ TEST(WriteQdq, WritesHalfStepsAsOddCodesOfHalfTheScale) {
   EncodingTable table;
   table.set("w", {.dtype = Dtype::int2, .scale = {2.0F}, .zero_point = {0}, .half_step = true});
   (void)write(model, table);
-  // Grid -3, -1, 1, 3 with scale 1.
+  // Grid -3, -1, 1, 3 with scale 1; 2 lies in the middle and goes to the even step.
   EXPECT_EQ(values_of<std::uint8_t>(model, "w_quantized"),
-            (std::vector<std::uint8_t>{0x11 | 0x20, 0xd3, 0x33}));
+            (std::vector<std::uint8_t>{0x11, 0xd3, 0x33}));
   EXPECT_EQ(values_of<float>(model, "w_scale"), std::vector<float>{1.0F});
 }
 
@@ -153,6 +153,17 @@ TEST(WriteQdq, RepeatsBlockScalesOverTheKernel) {
   (void)write(model, table);
   EXPECT_EQ(type_of(model, "w_scale"), "float32[1, 2, 1, 2]");
   EXPECT_EQ(values_of<float>(model, "w_scale"), (std::vector<float>{1, 1, 2, 2}));
+}
+
+TEST(WriteQdq, AReshapeKeepsTheEngineFromFusionsThatFail) {
+  Model model = model_from_text(kMatMul);
+  EncodingTable table;
+  table.set("x", uint8_encoding());
+  table.set("w", {.dtype = Dtype::int2, .scale = {20.0F}});
+  (void)write(model, table);
+  EXPECT_EQ(node_writing(model, "w").op_type(), "Reshape");
+  EXPECT_EQ(node_writing(model, "w_dequantized").op_type(), "DequantizeLinear");
+  EXPECT_EQ(values_of<std::int64_t>(model, "w_shape"), (std::vector<std::int64_t>{2, 3}));
 }
 
 TEST(WriteQdq, LpbqDequantizesItsScale) {
@@ -388,8 +399,8 @@ TEST(WriteQdq, LeavesFloatEncodingsAlone) {
 
 TEST(WriteQdq, NamesWhatIsWrong) {
   EncodingTable table;
-  table.set("W", uint8_encoding());
-  EXPECT_EQ(failure(kMatMul, table), "no tensor \"W\" in the model; did you mean \"w\"?");
+  table.set("ww", uint8_encoding());
+  EXPECT_EQ(failure(kMatMul, table), "no tensor \"ww\" in the model; did you mean \"w\"?");
   table = {};
   table.set("w", int8_channels(1, {1, 2}));
   EXPECT_THAT(failure(kMatMul, table), HasSubstr("tensor \"w\": parameters of shape [2]"));

@@ -1,5 +1,6 @@
 // Written Q/DQ models in ONNX Runtime: they load with all optimizations and with none, and compute
 // what fake quantization of inputs, weights and outputs computes.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <ostream>
@@ -22,6 +23,7 @@ struct Weight {
   std::string name;
   Shape shape;
   QuantizationSpec spec;
+  bool bias_of_product = false;  ///< int32 with input scale x scale of the first weight
 };
 
 struct RunCase {
@@ -31,7 +33,9 @@ struct RunCase {
   std::vector<Weight> weights{};
   Encoding activation{.dtype = Dtype::uint8, .scale = {0.03F}, .zero_point = {120}};
   Encoding result{.dtype = Dtype::uint8, .scale = {0.05F}, .zero_point = {128}};
-  bool runs_optimized = true;
+  /// Optimized, ONNX Runtime turns some products into MatMulNBits, which rounds activations to 8
+  /// bits a block by default; nothing in the model can ask for more.
+  double optimized_error = 0;
 };
 std::ostream& operator<<(std::ostream& out, const RunCase& c) { return out << c.name; }
 
@@ -131,19 +135,19 @@ TEST_P(QdqRuns, AsFakeQuantizationDoes) {
 
   const double step = c.result.is_float() ? 1e-5 : c.result.scale[0];
   for (const bool optimize : {false, true}) {
-    if (optimize && !c.runs_optimized) {
-      continue;
-    }
     const std::vector<float> actual = run(written, optimize, x, &shape);
     ASSERT_EQ(actual.size(), expected.size());
     std::size_t different = 0;
     for (std::size_t i = 0; i < actual.size(); ++i) {
       const double error = std::abs(double{actual[i]} - double{expected[i]});
-      ASSERT_LE(error, step * 1.001) << "at " << i << ", optimized: " << optimize;
+      const double allowed = optimize ? std::max(step, c.optimized_error) : step;
+      ASSERT_LE(error, allowed * 1.001) << "at " << i << ", optimized: " << optimize;
       different += error > step * 1e-3 ? 1 : 0;
     }
     // Sums of float products may be added in another order, which moves a value across a tie.
-    EXPECT_LE(different, actual.size() / 200) << "optimized: " << optimize;
+    if (!optimize || c.optimized_error == 0) {
+      EXPECT_LE(different, actual.size() / 200) << "optimized: " << optimize;
+    }
   }
 }
 
@@ -223,11 +227,14 @@ std::vector<RunCase> products() {
   RunCase wide = matmul("MatMulUint16", spec(Dtype::int8, channel(1)));
   wide.activation = activation(Dtype::uint16, 0.0001F, 30000);
   wide.result = activation(Dtype::uint16, 0.0005F, 32768);
+  wide.optimized_error = 0.02;
   RunCase weights_only = matmul("MatMulWeightOnlyInt4Block", spec(Dtype::int4, block(0, 16)));
   weights_only.activation = weights_only.result = kFloat;
+  weights_only.optimized_error = 0.02;
   RunCase small_blocks =
       matmul("MatMulWeightOnlyUint4Block", spec(Dtype::uint4, block(0, 8), Scheme::asymmetric));
   small_blocks.activation = small_blocks.result = kFloat;
+  small_blocks.optimized_error = 0.02;
   return {
       matmul("MatMulInt8Channel", spec(Dtype::int8, channel(1))),
       matmul("MatMulInt4Block", spec(Dtype::int4, block(0, 16))),
@@ -244,6 +251,11 @@ std::vector<RunCase> products() {
        .body = "y = Gemm<transB = 1>(x, w, b)",
        .weights = {{"w", {12, 32}, spec(Dtype::int8, channel(0))},
                    {"b", {12}, spec(Dtype::int32, channel(0))}},
+       .result = activation(Dtype::uint8, 0.1F, 128)},
+      {.name = "GemmBiasOfProduct",
+       .input = "5, 32",
+       .body = "y = Gemm<transB = 1>(x, w, b)",
+       .weights = {{"w", {12, 32}, spec(Dtype::int8, channel(0))}, {"b", {12}, {}, true}},
        .result = activation(Dtype::uint8, 0.1F, 128)},
       {.name = "GemmTransA",
        .input = "32, 5",

@@ -1,0 +1,316 @@
+#include "halfstep/frontends/qdq.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "halfstep/core/quantize.h"
+#include "halfstep/frontends/qdq_node.h"
+#include "halfstep/model/graph_editor.h"
+#include "halfstep/model/graph_index.h"
+#include "halfstep/model/node_keys.h"
+#include "halfstep/support/error.h"
+
+namespace halfstep {
+namespace {
+
+/// What reads a dequantized tensor, or a tensor as such.
+struct Readers {
+  std::vector<Consumer> nodes{};
+  bool output = false;  ///< the tensor is a graph output
+};
+
+/// A QuantizeLinear with the DequantizeLinear nodes behind it that say the same.
+struct Pair {
+  int quantize = 0;
+  std::vector<int> dequantize{};
+  Encoding encoding{};
+};
+
+/// An encoding of a single use, found before the nodes are numbered anew.
+struct FoundUse {
+  int node = 0;
+  int slot = 0;
+  Encoding encoding{};
+};
+
+class Extractor {
+ public:
+  Extractor(Model& model, Diagnostics& diagnostics)
+      : model_(model), diagnostics_(diagnostics), index_(model), editor_(model) {}
+
+  EncodingTable run() {
+    const int count = index_.graph().node_size();
+    for (int i = 0; i < count; ++i) {
+      if (is_dequantize(index_.graph().node(i))) {
+        fold_constant(i);
+      } else if (is_quantize(index_.graph().node(i))) {
+        collect_pair(i);
+      }
+    }
+    for (auto& [tensor, pairs] : pairs_) {
+      fold_pairs(tensor, pairs);
+    }
+    editor_.apply();
+    number_uses(count);
+    drop_unread();
+    return std::move(table_);
+  }
+
+ private:
+  void note(int node, const std::string& reason) {
+    diagnostics_.push_back({.severity = Severity::note,
+                            .rule = "qdq/kept",
+                            .subject = index_.graph().node(node).output(0),
+                            .message = index_.label(node) + " stays in the graph: " + reason});
+  }
+
+  [[nodiscard]] Readers readers(const std::string& tensor) const {
+    const auto nodes = index_.consumers(tensor);
+    return {.nodes = {nodes.begin(), nodes.end()}, .output = index_.is_graph_output(tensor)};
+  }
+
+  /// Constants stored as integers: float values under the name that the DequantizeLinear wrote.
+  void fold_constant(int i) {
+    const onnx::NodeProto& node = index_.graph().node(i);
+    const onnx::TensorProto* stored = index_.constant(node.input(0));
+    if (stored == nullptr) {
+      return;  // behind a QuantizeLinear: part of a pair
+    }
+    if (scales_.contains(node.output(0)) || is_scale(node.output(0))) {
+      scales_.insert(node.output(0));
+      return;  // the scale of another DequantizeLinear (LPBQ) goes with that one
+    }
+    const QdqMeaning meaning = qdq_meaning(model_, index_, node);
+    if (!meaning.encoding) {
+      note(i, meaning.reason);
+      return;
+    }
+    const Shape shape = shape_of(*stored);
+    std::vector<std::byte> bytes = values(*stored, *meaning.encoding, shape);
+    model_.drop(*stored);
+    const std::string name = node.output(0);
+    editor_.add_initializer(name, Dtype::float32, shape, std::move(bytes));
+    editor_.remove_node(i);
+    removed_.insert(i);
+    table_.set(name, *meaning.encoding);
+  }
+
+  [[nodiscard]] bool is_scale(const std::string& tensor) const {
+    const auto consumers = index_.consumers(tensor);
+    return !consumers.empty() &&
+           std::all_of(consumers.begin(), consumers.end(), [&](const Consumer& c) {
+             return c.slot == 1 && is_dequantize(index_.graph().node(c.node));
+           });
+  }
+
+  [[nodiscard]] std::vector<std::byte> values(const onnx::TensorProto& stored,
+                                              const Encoding& encoding, const Shape& shape) const {
+    const auto count = static_cast<std::size_t>(element_count(shape));
+    const TensorBytes packed = model_.data(stored);
+    std::vector<std::byte> codes(count * storage_size(encoding.dtype));
+    unpack(packed.span(), encoding.dtype, codes);
+    std::vector<float> result(count);
+    dequantize(codes, bind(encoding, shape, Role::weight), {result.data(), shape});
+    std::vector<std::byte> bytes(count * sizeof(float));
+    std::memcpy(bytes.data(), result.data(), bytes.size());
+    return bytes;
+  }
+
+  void collect_pair(int i) {
+    const onnx::NodeProto& node = index_.graph().node(i);
+    const std::string reason = try_pair(i, node);
+    if (!reason.empty()) {
+      note(i, reason);
+      kept_.insert(i);
+    }
+  }
+
+  std::string try_pair(int i, const onnx::NodeProto& node) {
+    const QdqMeaning meaning = qdq_meaning(model_, index_, node);
+    if (!meaning.encoding) {
+      return meaning.reason;
+    }
+    const Readers quantized = readers(node.output(0));
+    if (quantized.output) {
+      return "its integers are a graph output";
+    }
+    Pair pair{.quantize = i, .encoding = *meaning.encoding};
+    for (const Consumer& reader : quantized.nodes) {
+      if (reader.slot != 0 || !is_dequantize(index_.graph().node(reader.node))) {
+        return "its integers are read by " + index_.label(reader.node);
+      }
+      const QdqMeaning back = qdq_meaning(model_, index_, index_.graph().node(reader.node));
+      if (!back.encoding || *back.encoding != pair.encoding) {
+        return "it is dequantized in another way than it was quantized";
+      }
+      pair.dequantize.push_back(reader.node);
+    }
+    if (pair.dequantize.empty()) {
+      return "nobody dequantizes it";
+    }
+    pairs_[node.input(0)].push_back(std::move(pair));
+    return {};
+  }
+
+  /// All pairs that start from one tensor.
+  void fold_pairs(const std::string& tensor, const std::vector<Pair>& pairs) {
+    const Readers direct = readers(tensor);
+    const bool alike = std::all_of(pairs.begin(), pairs.end(), [&](const Pair& pair) {
+      return pair.encoding == pairs[0].encoding;
+    });
+    const bool whole = alike && !direct.output && direct.nodes.size() == pairs.size();
+    for (const Pair& pair : pairs) {
+      const std::string reason = whole ? whole_obstacle(tensor, pairs) : use_obstacle(pair);
+      if (!reason.empty()) {
+        note(pair.quantize, reason);
+        continue;
+      }
+      if (whole) {
+        fold_whole(tensor, pair);
+      } else {
+        fold_uses(tensor, pair);
+      }
+    }
+  }
+
+  /// Outputs that the pairs write; the tensor can take the name of one of them.
+  [[nodiscard]] std::vector<std::string> written_outputs(const std::vector<Pair>& pairs) const {
+    std::vector<std::string> outputs;
+    for (const Pair& pair : pairs) {
+      for (const int i : pair.dequantize) {
+        const std::string& name = index_.graph().node(i).output(0);
+        if (index_.is_graph_output(name)) {
+          outputs.push_back(name);
+        }
+      }
+    }
+    return outputs;
+  }
+
+  [[nodiscard]] std::string whole_obstacle(const std::string& tensor,
+                                           const std::vector<Pair>& pairs) const {
+    const auto outputs = written_outputs(pairs);
+    if (outputs.size() > 1) {
+      return "it makes several graph outputs of one tensor";
+    }
+    if (!outputs.empty() && index_.producer(tensor) < 0) {
+      return "it makes a graph output of a graph input or a constant";
+    }
+    return {};
+  }
+
+  [[nodiscard]] std::string use_obstacle(const Pair& pair) const {
+    for (const int i : pair.dequantize) {
+      const Readers behind = readers(index_.graph().node(i).output(0));
+      if (behind.output) {
+        return "it makes a graph output of a tensor that is also read as it is";
+      }
+      for (const Consumer& reader : behind.nodes) {
+        if (reader.slot < 0 || is_quantize(index_.graph().node(reader.node))) {
+          return "it is read by " + index_.label(reader.node) +
+                 ", and its tensor is also read as it is";
+        }
+      }
+    }
+    return {};
+  }
+
+  void remove_pair(const Pair& pair) {
+    editor_.remove_node(pair.quantize);
+    removed_.insert(pair.quantize);
+    for (const int i : pair.dequantize) {
+      editor_.remove_node(i);
+      removed_.insert(i);
+    }
+  }
+
+  void fold_whole(const std::string& tensor, const Pair& pair) {
+    const auto outputs = written_outputs(pairs_.at(tensor));
+    const std::string name = outputs.empty() ? tensor : outputs[0];
+    if (name != tensor) {
+      editor_.set_output(index_.producer(tensor), tensor, name);
+    }
+    for (const int i : pair.dequantize) {
+      const std::string& from = index_.graph().node(i).output(0);
+      for (const Consumer& reader : index_.consumers(from)) {
+        if (reader.slot < 0) {
+          editor_.rename_in_subgraphs(reader.node, from, name);
+        } else {
+          editor_.set_input(reader.node, reader.slot, name);
+        }
+      }
+    }
+    remove_pair(pair);
+    table_.set(name, pair.encoding);
+  }
+
+  void fold_uses(const std::string& tensor, const Pair& pair) {
+    for (const int i : pair.dequantize) {
+      for (const Consumer& reader : index_.consumers(index_.graph().node(i).output(0))) {
+        editor_.set_input(reader.node, reader.slot, tensor);
+        uses_.push_back({.node = reader.node, .slot = reader.slot, .encoding = pair.encoding});
+      }
+    }
+    remove_pair(pair);
+  }
+
+  /// Uses go by the keys of the nodes that are left.
+  void number_uses(int count) {
+    std::vector<int> number(static_cast<std::size_t>(count), 0);
+    int next = 0;
+    for (int i = 0; i < count; ++i) {
+      number[static_cast<std::size_t>(i)] = next;
+      next += removed_.contains(i) ? 0 : 1;
+    }
+    const NodeKeys keys(model_.graph());
+    for (FoundUse& use : uses_) {
+      table_.set_use({.node = keys.key(number[static_cast<std::size_t>(use.node)]),
+                      .slot = static_cast<std::size_t>(use.slot)},
+                     std::move(use.encoding));
+    }
+  }
+
+  /// Scales, zero points and stored integers that only the folded nodes read.
+  void drop_unread() {
+    const GraphIndex after(model_);
+    GraphEditor cleaner(model_);
+    for (const onnx::TensorProto& tensor : model_.graph().initializer()) {
+      if (after.consumers(tensor.name()).empty() && !after.is_graph_output(tensor.name()) &&
+          !index_.consumers(tensor.name()).empty()) {
+        cleaner.remove_initializer(tensor.name());
+      }
+    }
+    for (int i = 0; i < model_.graph().node_size(); ++i) {
+      const onnx::NodeProto& node = model_.graph().node(i);
+      const bool left_over = is_dequantize(node) || node.op_type() == "Constant";
+      if (left_over && after.consumers(node.output(0)).empty() &&
+          !after.is_graph_output(node.output(0))) {
+        cleaner.remove_node(i);
+      }
+    }
+    cleaner.apply();
+  }
+
+  Model& model_;
+  Diagnostics& diagnostics_;
+  GraphIndex index_;
+  GraphEditor editor_;
+  EncodingTable table_{};
+  std::map<std::string, std::vector<Pair>> pairs_{};
+  std::vector<FoundUse> uses_{};
+  std::set<int> removed_{}, kept_{};
+  std::set<std::string> scales_{};
+};
+
+}  // namespace
+
+EncodingTable extract_qdq(Model& model, Diagnostics& diagnostics) {
+  return Extractor(model, diagnostics).run();
+}
+
+}  // namespace halfstep

@@ -1,0 +1,19 @@
+#pragma once
+
+#include "halfstep/encodings/encoding_table.h"
+#include "halfstep/model/model.h"
+#include "halfstep/support/diagnostic.h"
+
+namespace halfstep {
+
+/// Takes QuantizeLinear and DequantizeLinear out of a model (also those of com.microsoft) and gives
+/// back what they said: constants stored as integers become float tensors with an encoding that
+/// restores the same integers (int32 ones up to 2^24 steps), pairs behind a tensor become its
+/// encoding, or that of the single uses where its consumers differ. The float tensor of a quantized
+/// graph output takes the output's name. Writing the result with write_qdq computes the same. What
+/// can't be said by an encoding stays in the graph, each with the note "qdq/kept": integers at
+/// graph inputs and outputs, scales that are computed or not float32, integer operators in between.
+/// Source: QAIRT quantization specification, appendix B.
+[[nodiscard]] EncodingTable extract_qdq(Model& model, Diagnostics& diagnostics);
+
+}  // namespace halfstep

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include <onnx/onnx_pb.h>
+
+#include "halfstep/encodings/encoding.h"
+#include "halfstep/model/graph_index.h"
+
+namespace halfstep {
+
+[[nodiscard]] bool is_quantize(const onnx::NodeProto& node);
+[[nodiscard]] bool is_dequantize(const onnx::NodeProto& node);
+
+/// What a QuantizeLinear or DequantizeLinear says, or why an encoding can't say it.
+struct QdqMeaning {
+  std::optional<Encoding> encoding{};
+  std::string reason{};
+};
+[[nodiscard]] QdqMeaning qdq_meaning(const Model& model, const GraphIndex& index,
+                                     const onnx::NodeProto& node);
+
+}  // namespace halfstep
