@@ -28,7 +28,7 @@ class FakeQuantize:
     Source:  coreai_opt fake quantizers
 
     Args:
-        spec: a QuantizationSpec.
+        spec: a QuantizationSpec, or its fields as a dict.
         role: "weight", "activation" or "lut".
         threads: the results do not depend on it.
 
@@ -37,8 +37,14 @@ class FakeQuantize:
     """
 
     def __init__(
-        self, spec: QuantizationSpec, role: str = "activation", *, threads: int = 1
+        self,
+        spec: QuantizationSpec | Mapping[str, Any],
+        role: str = "activation",
+        *,
+        threads: int = 1,
     ) -> None:
+        if not isinstance(spec, QuantizationSpec):
+            spec = QuantizationSpec.from_dict(spec)
         self.spec = spec
         self.role = role
         self.threads = threads
@@ -51,7 +57,9 @@ class FakeQuantize:
         """
         return like(x, self._native.forward(x, out, self.threads), out)
 
-    __call__ = forward
+    def __call__(self, x: Any) -> Any:
+        """The same as forward()."""
+        return self.forward(x)
 
     def observe(self, x: Any) -> None:
         """Observes x and returns nothing."""

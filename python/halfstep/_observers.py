@@ -84,7 +84,9 @@ class ObserverBase:
         self._kind = x_orig[:0] if is_torch_tensor(x_orig) and x_orig.ndim else None
         return x_orig
 
-    __call__ = forward
+    def __call__(self, x_orig: Any) -> Any:
+        """The same as forward()."""
+        return self.forward(x_orig)
 
     def calculate_qparams(self) -> tuple[Any, Any]:
         """(scale, zero_point), float32 and int32, one value each for the tensor or its channels.

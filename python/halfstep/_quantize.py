@@ -101,7 +101,7 @@ def quantize(
     (target or engine), NothingToDo (no tensor would change), IoError. What the iterable or
     `progress` raises arrives as it was raised. Outputs appear only when everything succeeded.
     """
-    loaded = load(model)
+    loaded, loading = _load_with_diagnostics(model, strict)
     request = _core.QuantizeRequest()
     request.output = output or ""
     request.encodings_out = encodings_out or ""
@@ -121,6 +121,7 @@ def quantize(
         make_onnxruntime_engine() if runs else None,
         as_samples(calibration, _core.sample_inputs(loaded)),
         request,
+        loading,
         cast_inputs=cast_inputs,
         progress=progress,
     )
@@ -162,6 +163,19 @@ def calibrate(
         cast_inputs=cast_inputs,
         progress=progress,
     )
+
+
+def _load_with_diagnostics(
+    model: ModelLike, strict: bool
+) -> tuple[_core.Model, list[_core.Diagnostic]]:
+    """The model, and what is worth saying about its file."""
+    if not isinstance(model, str | PathLike):
+        return load(model), []
+    loaded, diagnostics = _core.load_onnx(model)
+    warnings = [diagnostic for diagnostic in diagnostics if diagnostic.severity == "warning"]
+    if strict and warnings:
+        raise InvalidArgument(f"strict: {warnings[0]}")
+    return loaded, diagnostics
 
 
 def _as_list(values: str | Iterable[str]) -> Sequence[str]:

@@ -105,7 +105,8 @@ Array<T> array_of(const std::vector<T>& values, const Shape& shape) {
   nb::capsule owner(copy,
                     [](void* pointer) noexcept { delete static_cast<std::vector<T>*>(pointer); });
   const std::vector<std::size_t> extents(shape.begin(), shape.end());
-  return Array<T>(copy->data(), extents.size(), extents.data(), owner);
+  return Array<T>(
+      nb::ndarray<nb::numpy, T>(copy->data(), extents.size(), extents.data(), owner).cast());
 }
 template Array<float> array_of(const std::vector<float>&, const Shape&);
 template Array<std::int32_t> array_of(const std::vector<std::int32_t>&, const Shape&);

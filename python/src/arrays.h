@@ -7,15 +7,19 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 
 #include "halfstep/core/float_view.h"
 #include "halfstep/engines/engine.h"
 
 namespace halfstep::python {
 
-// Types that stubs show as NDArray[...] and tuple[int, ...].
+// Types that stubs show as NDArray[...], NDArray[...] | None and tuple[int, ...].
 template <typename T>
-using Array = nanobind::ndarray<nanobind::numpy, T>;
+using Array = nanobind::typed<nanobind::object, nanobind::ndarray<nanobind::numpy, T>>;
+template <typename T>
+using OptionalArray =
+    nanobind::typed<nanobind::object, std::optional<nanobind::ndarray<nanobind::numpy, T>>>;
 using IntTuple = nanobind::typed<nanobind::tuple, std::int64_t, nanobind::ellipsis>;
 
 /// The array `value` (NumPy, torch, nested lists) as a dense tensor that keeps it alive. Copies
@@ -29,10 +33,13 @@ using IntTuple = nanobind::typed<nanobind::tuple, std::int64_t, nanobind::ellips
 /// A NumPy array of its own memory.
 template <typename T>
 [[nodiscard]] Array<T> array_of(const std::vector<T>& values, const Shape& shape);
+/// None for no values.
 template <typename T>
-[[nodiscard]] std::optional<Array<T>> array_or_none(const std::vector<T>& values,
-                                                    const Shape& shape) {
-  return values.empty() ? std::optional<Array<T>>() : array_of(values, shape);
+[[nodiscard]] OptionalArray<T> array_or_none(const std::vector<T>& values, const Shape& shape) {
+  if (values.empty()) {
+    return OptionalArray<T>(nanobind::none());
+  }
+  return OptionalArray<T>(array_of(values, shape));
 }
 
 [[nodiscard]] IntTuple tuple_of(const Shape& shape);

@@ -58,9 +58,11 @@ nb::object fake_quantize_only(const FakeQuantize& quantizer, nb::handle x, nb::h
 
 /// None where there are scales but no such values: for float formats.
 template <typename T>
-std::optional<Array<T>> beside_scale(const StoredQParams& params, const std::vector<T>& values) {
-  const bool there = values.size() == params.scale.size();
-  return there ? array_of(values, params.shape) : std::optional<Array<T>>();
+OptionalArray<T> beside_scale(const StoredQParams& params, const std::vector<T>& values) {
+  if (values.size() != params.scale.size()) {
+    return OptionalArray<T>(nb::none());
+  }
+  return OptionalArray<T>(array_of(values, params.shape));
 }
 
 void bind_parameters(nb::module_& module) {

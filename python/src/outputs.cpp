@@ -2,6 +2,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings.h"
+#include "halfstep/encodings/schema/format.h"
 #include "halfstep/outputs/encodings_json.h"
 #include "halfstep/outputs/qdq_onnx.h"
 
@@ -14,8 +15,9 @@ Diagnostics write_qdq_diagnosed(Model& model, const EncodingTable& encodings, in
   return diagnostics;
 }
 
-std::string encodings_text(const EncodingTable& encodings, const Model& model) {
-  return write_encodings(encodings, GraphIndex(model));
+std::string encodings_text(const EncodingTable& encodings, const Model& model,
+                           const std::string& version) {
+  return write_encodings(encodings, GraphIndex(model), parse_encodings_version(version));
 }
 
 }  // namespace
@@ -31,11 +33,14 @@ void bind_outputs(nb::module_& module) {
       "types need it.\n\n"
       "Errors: Unsupported naming the tensor if ONNX cannot say an encoding; InvalidArgument if an "
       "encoding does not fit its tensor.");
-  module.def("write_encodings", &encodings_text, nb::arg("encodings"), nb::arg("model"), unlocked(),
-             "The text of the encodings file, version 2.0.0, entries in the order of the graph of "
-             "`model`.\n\n"
-             "Errors: Unsupported naming the tensors that the version cannot express.\n\n"
-             "Source: QAIRT quantization specification, appendix A.");
+  module.def(
+      "write_encodings", &encodings_text, nb::arg("encodings"), nb::arg("model"), nb::kw_only(),
+      nb::arg("version") = "2.0.0", unlocked(),
+      "The text of the encodings file, entries in the order of the graph of `model`, which is "
+      "the one without Q/DQ.\n\n"
+      "`version`: 2.0.0, 2.1.0, 1.0.0 or 0.6.1.\n\n"
+      "Errors: Unsupported naming the tensors that the version cannot express.\n\n"
+      "Source: QAIRT quantization specification, appendix C.");
 }
 
 }  // namespace halfstep::python

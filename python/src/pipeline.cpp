@@ -14,12 +14,14 @@ namespace halfstep::python {
 namespace {
 
 QuantizeResult quantize_model(const Model& model, Engine* engine, nb::object calibration,
-                              const QuantizeRequest& request, bool cast_inputs,
-                              nb::object progress) {
+                              const QuantizeRequest& request, const Diagnostics& loading,
+                              bool cast_inputs, nb::object progress) {
   const auto samples = samples_of(calibration, sample_inputs(model), {.cast_inputs = cast_inputs});
   PythonProgress reporter(std::move(progress));
-  return run_unlocked(
+  QuantizeResult result = run_unlocked(
       reporter, [&] { return quantize(model.clone(), samples.get(), engine, request, reporter); });
+  result.diagnostics.insert(result.diagnostics.begin(), loading.begin(), loading.end());
+  return result;
 }
 
 void bind_request(nb::module_& module) {
@@ -63,7 +65,7 @@ void bind_pipeline(nb::module_& module) {
               "What was decided or noticed, as Diagnostic objects.");
   module.def("inspect", &report_on, nb::arg("model"));
   module.def("quantize", &quantize_model, nb::arg("model"), nb::arg("engine").none(),
-             nb::arg("calibration").none(), nb::arg("request"), nb::kw_only(),
+             nb::arg("calibration").none(), nb::arg("request"), nb::arg("loading"), nb::kw_only(),
              nb::arg("cast_inputs") = false, nb::arg("progress").none() = nb::none());
 }
 

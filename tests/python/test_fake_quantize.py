@@ -210,3 +210,17 @@ def test_granularity_can_be_set_before_the_first_batch(x):
 def test_a_wrong_role():
     with pytest.raises(halfstep.InvalidArgument, match="weight"):
         FakeQuantize(QuantizationSpec(), role="weights")
+
+
+def test_the_mapping_for_the_functions_below(x):
+    fq = FakeQuantize(QuantizationSpec(), role="weight")
+    y = fq(x)
+    mapping = fq.mapping(x.shape)
+    assert mapping.grid.shape == (4, 6)
+    np.testing.assert_array_equal(halfstep.core.fake_quantize(x, mapping), y)
+
+
+def test_the_spec_may_be_a_dict(x):
+    fields = {"dtype": "int4", "granularity": {"type": "per_channel", "axis": 0}}
+    expected = FakeQuantize(QuantizationSpec(**fields), role="weight")(x)
+    np.testing.assert_array_equal(FakeQuantize(fields, role="weight")(x), expected)

@@ -88,7 +88,7 @@ def test_a_subclass_is_an_observer_of_the_same_kind(x):
             return super().forward(10 * x_orig)
 
     observer = Louder(dtype="qint8")
-    observer.forward(x)
+    observer(x)
     assert observer.max_val == 10 * x.max()
 
 

@@ -213,3 +213,26 @@ def test_onnxruntime_is_not_imported(conv_path, images, tmp_path, run_python):
         f"halfstep.quantize({str(conv_path)!r}, numpy.load({str(tmp_path / 'images.npy')!r}))\n"
         "assert not {'onnxruntime', 'onnx', 'torch', 'ml_dtypes'} & set(sys.modules)\n"
     )
+
+
+@pytest.fixture
+def old_path(conv_proto, tmp_path):
+    old = onnx.ModelProto()
+    old.CopyFrom(conv_proto)
+    old.opset_import[0].version = 12
+    onnx.save(old, tmp_path / "old.onnx")
+    return tmp_path / "old.onnx"
+
+
+def test_what_loading_noticed_is_among_the_diagnostics(old_path, samples):
+    result = halfstep.quantize(old_path, samples)
+    (old,) = [d for d in result.diagnostics if d.rule == "onnx/old-opset"]
+    assert old.severity == "warning"
+    assert "12" in old.message
+    assert str(old).startswith("warning[onnx/old-opset]: ")
+
+
+def test_strict_makes_warnings_errors(old_path, samples, tmp_path):
+    with pytest.raises(halfstep.InvalidArgument, match="old-opset"):
+        halfstep.quantize(old_path, samples, output=tmp_path / "out.onnx", strict=True)
+    assert not (tmp_path / "out.onnx").exists()

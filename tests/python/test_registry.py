@@ -1,6 +1,7 @@
 """Calculators and fake quantizers that are written in Python."""
 
 import itertools
+import json
 
 import numpy as np
 import pytest
@@ -298,3 +299,15 @@ def test_nothing_is_held_at_exit(run_python):
         "fq = halfstep.FakeQuantize(spec, role='weight')\n"
         "fq(numpy.ones((2, 2), numpy.float32))\n"
     )
+
+
+def test_a_recipe_may_name_such_a_class(name, conv_proto, samples, images, tmp_path):
+    register_half(name)
+    activation = {"dtype": "uint8", "qscheme": "asymmetric", "range_calculator_cls": name}
+    activation["qparam_calculator_cls"] = "global_minmax"
+    weight = {"dtype": "int8", "granularity": {"type": "per_channel"}}
+    recipe = tmp_path / "recipe.json"
+    recipe.write_text(json.dumps({"activation": activation, "weight": weight}))
+    encoding = halfstep.quantize(conv_proto, samples, recipe=recipe).encodings["image"]
+    expected = (np.float32(images.max() / 2) - np.float32(images.min() / 2)) / np.float32(255)
+    np.testing.assert_allclose(encoding.scale.item(), expected, rtol=1e-6)

@@ -115,3 +115,31 @@ def test_uses_and_overrides():
     assert laid_over["x"].dtype == "uint8"
     assert table["x"].dtype == "int8"
     assert laid_over != table
+
+
+@pytest.mark.parametrize("version", ["2.0.0", "2.1.0", "1.0.0", "0.6.1"])
+def test_encodings_files_are_read_back(conv_proto, conv_path, samples, tmp_path, version):
+    result = halfstep.quantize(conv_proto, samples)
+    model = halfstep.load(conv_path)
+    path = tmp_path / "out.json"
+    path.write_text(halfstep.write_encodings(result.encodings, model, version=version))
+    read = halfstep.read_encodings(path, model)
+    assert read.version == version
+    assert read.encodings.keys() == result.encodings.keys()
+    assert sorted(read.names) == sorted(result.encodings.keys())
+    assert read.encodings["conv.weight"].shape == (8,)
+    np.testing.assert_array_equal(read.encodings["image"].scale, result.encodings["image"].scale)
+
+
+def test_unknown_names_in_an_encodings_file(conv_path, tmp_path):
+    model = halfstep.load(conv_path)
+    path = tmp_path / "wrong.json"
+    entry = '{"name": "imgae", "output_dtype": "uint8", "y_scale": 0.5}'
+    path.write_text(f'{{"version": "2.0.0", "encodings": [{entry}]}}')
+    with pytest.raises(halfstep.InvalidFile, match=r"imgae.*image"):
+        halfstep.read_encodings(path, model)
+    read = halfstep.read_encodings(path, model, lenient=True)
+    assert len(read.encodings) == 0
+    assert [d.severity for d in read.diagnostics] == ["warning"]
+    with pytest.raises(halfstep.InvalidFile, match="nowhere"):
+        halfstep.read_encodings(tmp_path / "nowhere.json", model)

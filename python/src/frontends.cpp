@@ -1,0 +1,73 @@
+#include <map>
+#include <string>
+#include <utility>
+
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings.h"
+#include "halfstep/frontends/encodings_file.h"
+#include "halfstep/frontends/onnx.h"
+
+namespace halfstep::python {
+namespace {
+
+/// EncodingsFile with the diagnostics of the same reading.
+struct DiagnosedEncodings {
+  EncodingsFile file{};
+  Diagnostics diagnostics{};
+};
+
+std::pair<Model, Diagnostics> load(const std::filesystem::path& path) {
+  Diagnostics diagnostics;
+  Model model = load_onnx(path, diagnostics);
+  return {std::move(model), std::move(diagnostics)};
+}
+
+DiagnosedEncodings read(const std::filesystem::path& path, const Model& model, bool lenient) {
+  DiagnosedEncodings result;
+  result.file = read_encodings(path, GraphIndex(model), {.lenient = lenient}, result.diagnostics);
+  return result;
+}
+
+std::map<std::string, std::string> precisions(const DiagnosedEncodings& read) {
+  std::map<std::string, std::string> names;
+  for (const auto& [tensor, dtype] : read.file.precisions) {
+    names.emplace(tensor, name(dtype));
+  }
+  return names;
+}
+
+}  // namespace
+
+void bind_frontends(nb::module_& module) {
+  using unlocked = nb::call_guard<nb::gil_scoped_release>;
+  nb::class_<DiagnosedEncodings>(module, "EncodingsFile", "An encodings file as it was understood.")
+      .def_prop_ro(
+          "version", [](const DiagnosedEncodings& d) { return d.file.version; },
+          "As it stands in the file; empty if there is none.")
+      .def_prop_ro(
+          "encodings", [](const DiagnosedEncodings& d) { return d.file.table; }, "EncodingTable.")
+      .def_prop_ro("precisions", &precisions,
+                   "Dtype by tensor name, of entries that only name a type: to be measured.")
+      .def_prop_ro(
+          "names", [](const DiagnosedEncodings& d) { return d.file.names; },
+          "Every entry, in the order of the file.")
+      .def_ro("diagnostics", &DiagnosedEncodings::diagnostics);
+
+  module.def("load_onnx", &load, nb::arg("path"), unlocked());
+  module.def(
+      "read_encodings", &read, nb::arg("path"), nb::arg("model"), nb::kw_only(),
+      nb::arg("lenient") = false, unlocked(),
+      "Reads an encodings file of any version (none, 0.x, 1.x, 2.x) for `model`, whose graph "
+      "decides what a tensor is.\n\n"
+      "`lenient`: names that the model lacks are warnings, and left out.\n\n"
+      "Errors: InvalidFile with the place in the file, the tensor and the reason.\n\n"
+      "Source: QAIRT quantization specification, appendix C, and the files that AIMET "
+      "writes.");
+}
+
+}  // namespace halfstep::python
