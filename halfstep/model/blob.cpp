@@ -1,9 +1,12 @@
 #include "halfstep/model/blob.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -45,6 +48,17 @@ void set_token(onnx::TensorProto& tensor, const BlobToken& token) {
   onnx::StringStringEntryProto* entry = tensor.add_external_data();
   entry->set_key("location");
   entry->set_value(token_text(token));
+}
+
+void write_blob(const Blob& blob, const std::function<void(std::span<const std::byte>)>& sink) {
+  constexpr std::size_t kPiece = std::size_t{1} << 20U;
+  for (std::size_t at = 0; at < blob.bytes.size(); at += kPiece) {
+    const auto piece = blob.bytes.subspan(at, std::min(kPiece, blob.bytes.size() - at));
+    sink(piece);
+    if (blob.file) {
+      blob.file->drop(piece);
+    }
+  }
 }
 
 void clear_data(onnx::TensorProto& tensor) {

@@ -2,9 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include <onnx/onnx_pb.h>
@@ -39,6 +41,9 @@ inline constexpr std::string_view kTokenPrefix = "halfstep:blob:";
 [[nodiscard]] std::optional<BlobToken> token_of(const onnx::TensorProto& tensor) noexcept;
 /// Makes `tensor` stand for a blob; all other data of it is cleared.
 void set_token(onnx::TensorProto& tensor, const BlobToken& token);
+/// Hands the bytes to `sink` in pieces and lets their pages go, so that a large tensor is never
+/// resident as a whole.
+void write_blob(const Blob& blob, const std::function<void(std::span<const std::byte>)>& sink);
 /// Clears every field that holds or locates data.
 void clear_data(onnx::TensorProto& tensor);
 

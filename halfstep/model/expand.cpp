@@ -155,20 +155,8 @@ class Emit {
       const Blob& blob = blob_of(*token, blobs_);
       wire::append_varint(pending_, wire::tag(token->field, wire::Type::bytes));
       wire::append_varint(pending_, blob.bytes.size());
-      data(blob);
-    }
-  }
-
-  // In pieces, so that the pages of a large tensor need not be resident all at once.
-  void data(const Blob& blob) {
-    constexpr std::size_t kPiece = std::size_t{4} << 20U;
-    flush();
-    for (std::size_t at = 0; at < blob.bytes.size(); at += kPiece) {
-      const Bytes piece = blob.bytes.subspan(at, std::min(kPiece, blob.bytes.size() - at));
-      sink_(piece);
-      if (blob.file) {
-        blob.file->drop(piece);
-      }
+      flush();
+      write_blob(blob, sink_);
     }
   }
 

@@ -172,10 +172,7 @@ std::string write_external_data(onnx::ModelProto model, std::span<const Blob> bl
       const std::uint64_t padding = (kAlignment - end % kAlignment) % kAlignment;
       sink(std::span(kPadding).first(static_cast<std::size_t>(padding)));
       found->second = end + padding;
-      sink(blob.bytes);
-      if (blob.file) {
-        blob.file->drop(blob.bytes);
-      }
+      write_blob(blob, sink);
       end = found->second + blob.bytes.size();
     }
     set_reference(tensor, location, found->second, blob.bytes.size());

@@ -144,7 +144,8 @@ Model Model::load(const fs::path& path) {
   const auto file = std::make_shared<const MappedFile>(path);
   try {
     refuse_foreign(file->bytes());
-    const StrippedModel stripped = strip_weights(file->bytes());
+    const StrippedModel stripped =
+        strip_weights(file->bytes(), [&file](Bytes part) { file->drop(part); });
     file->drop(file->bytes());
     state->proto = parse(stripped.proto);
     for (const Bytes blob : stripped.blobs) {

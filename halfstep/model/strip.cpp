@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -27,7 +28,8 @@ std::string_view text_of(Bytes bytes) {
 
 class Stripper {
  public:
-  explicit Stripper(Bytes file) : file_(file.data()) {}
+  Stripper(Bytes file, const std::function<void(Bytes)>& passed)
+      : file_(file.data()), kept_from_(file.data()), passed_(passed) {}
 
   void message(Kind kind, Bytes bytes, int depth) {
     if (depth > wire::kMaxDepth) {
@@ -89,6 +91,7 @@ class Stripper {
       set_token(token, {.index = out_.blobs.size(), .field = *data});
       token.AppendToString(&out_.proto);
       out_.blobs.push_back(field.value);
+      pass(field.value.data() + field.value.size());
     }
   }
 
@@ -134,14 +137,26 @@ class Stripper {
     }
   }
 
+  // The system maps whole clusters of pages around each one that is touched.
+  void pass(const std::byte* end) {
+    constexpr std::ptrdiff_t kEnough = std::ptrdiff_t{1} << 20U;
+    if (end - kept_from_ >= kEnough) {
+      passed_({kept_from_, end});
+      kept_from_ = end;
+    }
+  }
+
   const std::byte* file_;
+  const std::byte* kept_from_;
+  const std::function<void(Bytes)>& passed_;
   StrippedModel out_{};
 };
 
 }  // namespace
 
-StrippedModel strip_weights(std::span<const std::byte> model) {
-  Stripper stripper(model);
+StrippedModel strip_weights(std::span<const std::byte> model,
+                            const std::function<void(std::span<const std::byte>)>& passed) {
+  Stripper stripper(model, passed);
   stripper.message(Kind::model, model, 1);
   return std::move(stripper).result();
 }

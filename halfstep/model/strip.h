@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,6 +19,8 @@ struct StrippedModel {
 /// out; the other fields are not stored as the plain bytes of their values. Sparse tensors are
 /// copied whole, because the checker reads their indices. Errors: invalid_file with the place
 /// (graph: node[3]: attribute[0]: t), the byte and what is wrong.
-[[nodiscard]] StrippedModel strip_weights(std::span<const std::byte> model);
+[[nodiscard]] StrippedModel strip_weights(
+    std::span<const std::byte> model,
+    const std::function<void(std::span<const std::byte>)>& passed = [](auto) {});
 
 }  // namespace halfstep
