@@ -29,7 +29,7 @@ TEST(Reader, ReadsFieldsOfEveryType) {
       "abc"
       "\x25"
       "1234",
-      23);
+      22);
   Reader reader(bytes_of(text), bytes_of(text).data());
   Field field;
   ASSERT_TRUE(reader.next(field));
