@@ -29,8 +29,13 @@ bool is_wide_float(int elem_type) {
 class RegionFinder {
  public:
   RegionFinder(const Model& model, const GraphIndex& graph, const RecipeView& recipe,
-               const Target& target, const GraphStructure& structure)
-      : model_(model), graph_(graph), recipe_(recipe), target_(target), structure_(structure) {
+               const Target& target, const GraphStructure& structure, bool constant_operands)
+      : model_(model),
+        graph_(graph),
+        recipe_(recipe),
+        target_(target),
+        structure_(structure),
+        constant_operands_(constant_operands) {
     const auto count = static_cast<std::size_t>(graph.graph().node_size());
     regions_.nodes.resize(count);
     regions_.float_output.assign(count, false);
@@ -149,6 +154,9 @@ class RegionFinder {
     for (const int slot : slots) {
       const std::string& input = op.input(slot);
       if (graph_.constant(input) != nullptr) {
+        if (constant_operands_) {
+          continue;
+        }
         // Measured on recognizers and detectors of text: rounding around x * c and x + c costs most.
         plan(node).float_reason = "its other operand is a constant";
       } else if (!ready(input)) {
@@ -217,6 +225,7 @@ class RegionFinder {
   const RecipeView& recipe_;
   const Target& target_;
   const GraphStructure& structure_;
+  bool constant_operands_;
   Regions regions_{};
   std::unordered_set<std::string_view> ready_{};
   std::unordered_set<std::string_view> wanted_{};
@@ -250,7 +259,11 @@ bool writes_float(const GraphIndex& graph, const onnx::NodeProto& node) {
 
 Regions find_regions(const Model& model, const GraphIndex& graph, const RecipeView& recipe,
                      const Target& target, const GraphStructure& structure) {
-  return RegionFinder(model, graph, recipe, target, structure).find();
+  Regions regions = RegionFinder(model, graph, recipe, target, structure, false).find();
+  const bool any = std::any_of(regions.nodes.begin(), regions.nodes.end(), [](const NodePlan& node) {
+    return node.quantized || node.weight_only;
+  });
+  return any ? regions : RegionFinder(model, graph, recipe, target, structure, true).find();
 }
 
 }  // namespace halfstep

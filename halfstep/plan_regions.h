@@ -17,7 +17,8 @@ struct Regions {
 
 /// Forward: which nodes could compute on integers (their inputs come from such nodes or from the graph's inputs).
 /// Backward: ops that are quantized only inside a region stay so only if a quantized op, or the graph's output,
-/// wants their result.
+/// wants their result. An operand that is a constant keeps such an op float, unless nothing else in the graph could
+/// be quantized: then the user means these ops.
 [[nodiscard]] Regions find_regions(const Model& model, const GraphIndex& graph,
                                    const RecipeView& recipe, const Target& target,
                                    const GraphStructure& structure);

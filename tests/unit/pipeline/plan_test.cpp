@@ -167,6 +167,21 @@ TEST_F(PlanTest, ASingleElementwiseOpIsARegionOfItsOwn) {
   EXPECT_THAT(activations(result), ElementsAre("a", "b", "y"));
 }
 
+TEST_F(PlanTest, ConstantOperandsKeepAnOpFloatUnlessThereIsNothingElse) {
+  const Plan alone = plan(R"(<ir_version: 8, opset_import: ["" : 17]>
+    g (float[2] a) => (float[2] y) <float c = {3}> { y = Mul (a, c) })");
+  EXPECT_THAT(activations(alone), ElementsAre("a", "y"));
+  ASSERT_EQ(alone.weights.size(), 1U);
+  EXPECT_EQ(alone.weights[0].spec->dtype, Dtype::uint8);
+
+  const Plan beside = plan(R"(<ir_version: 8, opset_import: ["" : 17]>
+    g (float[1,2] a) => (float[1,2] y) <float c = {3}, float[2,2] w = {1,2,3,4}> {
+      m = MatMul (a, w)
+      y = Mul (m, c)
+    })");
+  EXPECT_THAT(beside.nodes[1].float_reason, HasSubstr("constant"));
+}
+
 TEST_F(PlanTest, OtherFloatTypesAreNamed) {
   const Plan result = plan(R"(<ir_version: 8, opset_import: ["" : 17]>
     g (float16[2] a, float16[2] b) => (float16[2] y) { y = Add (a, b) })");
