@@ -48,7 +48,7 @@ LIBRARIES = {
 }
 # The only headers besides their own that the kernels may include.
 KERNEL_HEADERS = re.compile(
-    r"array|atomic|bit|cmath|cstddef|cstdint|cstring|limits|span|type_traits|utility"
+    r"array|atomic|bit|cmath|cstddef|cstdint|cstring|initializer_list|limits|span|type_traits|utility"
     r"|.*intrin\.h|arm_neon\.h"
 )
 
