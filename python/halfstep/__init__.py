@@ -8,7 +8,7 @@ A `QuantizationSpec` says what is wanted for a tensor, `FakeQuantize` does it to
 has the functions below that, and the observers are those of torch.
 """
 
-from halfstep import core
+from halfstep import _core, core
 from halfstep._core import (
     CalibrationResult,
     Diagnostic,
@@ -21,7 +21,6 @@ from halfstep._core import (
     Session,
     TensorInfo,
     TensorStatistics,
-    __version__,
     read_encodings,
     sample_inputs,
     write_encodings,
@@ -71,6 +70,8 @@ from halfstep._spec import (
     QuantizationSpec,
 )
 from halfstep.core import dequantize, fake_quantize, pack, unpack
+
+__version__ = _core.version()
 
 __all__ = [
     "CalibrationResult",

@@ -89,7 +89,7 @@ class CompressionSpec:
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return NotImplemented
-        return self.to_dict() == other.to_dict()  # type: ignore[attr-defined]
+        return self.to_dict() == other.to_dict()
 
     def __hash__(self) -> int:
         return hash((type(self), self.to_json()))

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from halfstep import _core
-from halfstep._arrays import Array, like
+from halfstep._arrays import like
 from halfstep._core import Mapping, Ranges, UnitGrid
 from halfstep._dtypes import DtypeLike, dtype_name
 from halfstep._granularity import QuantizationGranularity
@@ -210,5 +210,5 @@ def quantize_affine(
     )
 
 
-def _values(numbers: Any) -> Array:
-    return np.asarray(numbers).ravel().tolist()
+def _values(numbers: Any) -> list[Any]:
+    return list(np.asarray(numbers).ravel().tolist())

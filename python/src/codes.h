@@ -11,6 +11,16 @@
 
 namespace halfstep::python {
 
+/// An array whose dtype depends on the arguments; stubs show Any.
+using AnyArray = nanobind::typed<nanobind::object, nanobind::any>;
+
+/// Does work that touches no Python object without Python's lock.
+template <typename Work>
+void unlocked(Work work) {
+  const nanobind::gil_scoped_release released;
+  work();
+}
+
 /// NumPy's dtype of an array of codes: float formats are bytes, integers their storage.
 [[nodiscard]] std::string code_dtype(Dtype dtype);
 

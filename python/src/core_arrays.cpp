@@ -15,43 +15,39 @@
 namespace halfstep::python {
 namespace {
 
-nb::object quantize_array(nb::handle x, const Mapping& mapping, int threads) {
+AnyArray quantize_array(nb::handle x, const Mapping& mapping, int threads) {
   const FloatArray input = floats_of(x, "x");
   nb::object codes = empty_array(shape_of(input.view), code_dtype(mapping.spec->dtype));
   const std::span<std::byte> bytes = bytes_of(codes);
-  const nb::gil_scoped_release unlocked;
-  quantize(input.view, mapping, bytes, threads);
+  unlocked([&] { quantize(input.view, mapping, bytes, threads); });
   return codes;
 }
 
-nb::object dequantize_array(nb::handle q, const Mapping& mapping, const std::string& dtype,
-                            nb::handle out, int threads) {
+AnyArray dequantize_array(nb::handle q, const Mapping& mapping, const std::string& dtype,
+                          nb::handle out, int threads) {
   Tensor keep;
   const std::span<const std::byte> codes = codes_of(q, mapping.spec->dtype, keep);
   FloatOutput output = output_of(keep.shape, dtype, out);
-  const nb::gil_scoped_release unlocked;
-  dequantize(codes, mapping, output.span, threads);
+  unlocked([&] { dequantize(codes, mapping, output.span, threads); });
   return output.array;
 }
 
-nb::object fake_quantize_array(nb::handle x, const Mapping& mapping, nb::handle out, int threads) {
+AnyArray fake_quantize_array(nb::handle x, const Mapping& mapping, nb::handle out, int threads) {
   const FloatArray input = floats_of(x, "x");
   FloatOutput output = output_like(input, out);
-  const nb::gil_scoped_release unlocked;
-  fake_quantize(input.view, mapping, output.span, threads);
+  unlocked([&] { fake_quantize(input.view, mapping, output.span, threads); });
   return output.array;
 }
 
-nb::object mask_array(nb::handle x, const Mapping& mapping) {
+AnyArray mask_array(nb::handle x, const Mapping& mapping) {
   const FloatArray input = floats_of(x, "x");
   nb::object mask = empty_array(shape_of(input.view), "bool");
   const std::span<std::byte> bytes = bytes_of(mask);
-  const nb::gil_scoped_release unlocked;
-  gradient_mask(input.view, mapping, bytes);
+  unlocked([&] { gradient_mask(input.view, mapping, bytes); });
   return mask;
 }
 
-nb::object pack_array(nb::handle q, const std::string& dtype) {
+AnyArray pack_array(nb::handle q, const std::string& dtype) {
   const Dtype type = parse_dtype(dtype);
   Tensor keep;
   const std::span<const std::byte> codes = codes_of(q, type, keep);
@@ -61,7 +57,7 @@ nb::object pack_array(nb::handle q, const std::string& dtype) {
   return packed;
 }
 
-nb::object unpack_array(nb::handle packed, const std::string& dtype, const Shape& shape) {
+AnyArray unpack_array(nb::handle packed, const std::string& dtype, const Shape& shape) {
   const Dtype type = parse_dtype(dtype);
   Tensor keep;
   const std::span<const std::byte> bytes = codes_of(packed, Dtype::uint8, keep);

@@ -14,45 +14,40 @@
 namespace halfstep::python {
 namespace {
 
-nb::object forward(FakeQuantize& quantizer, nb::handle x, nb::handle out, int threads) {
+AnyArray forward(FakeQuantize& quantizer, nb::handle x, nb::handle out, int threads) {
   const FloatArray input = floats_of(x, "x");
   const FloatOutput output = output_like(input, out);
-  const nb::gil_scoped_release unlocked;
-  quantizer.forward(input.view, output.span, threads);
+  unlocked([&] { quantizer.forward(input.view, output.span, threads); });
   return output.array;
 }
 
 void observe(FakeQuantize& quantizer, nb::handle x, int threads) {
   const FloatArray input = floats_of(x, "x");
-  const nb::gil_scoped_release unlocked;
-  quantizer.observe(input.view, threads);
+  unlocked([&] { quantizer.observe(input.view, threads); });
 }
 
-nb::object quantize_codes(const FakeQuantize& quantizer, nb::handle x, int threads) {
+AnyArray quantize_codes(const FakeQuantize& quantizer, nb::handle x, int threads) {
   const FloatArray input = floats_of(x, "x");
   nb::object codes = empty_array(shape_of(input.view), code_dtype(quantizer.spec()->dtype));
   const std::span<std::byte> bytes = bytes_of(codes);
-  const nb::gil_scoped_release unlocked;
-  quantizer.quantize(input.view, bytes, threads);
+  unlocked([&] { quantizer.quantize(input.view, bytes, threads); });
   return codes;
 }
 
-nb::object dequantize_codes(const FakeQuantize& quantizer, nb::handle q, const std::string& dtype,
-                            nb::handle out, int threads) {
+AnyArray dequantize_codes(const FakeQuantize& quantizer, nb::handle q, const std::string& dtype,
+                          nb::handle out, int threads) {
   Tensor keep;
   const std::span<const std::byte> codes = codes_of(q, quantizer.spec()->dtype, keep);
   const FloatOutput output = output_of(keep.shape, dtype, out);
-  const nb::gil_scoped_release unlocked;
-  quantizer.dequantize(codes, output.span, threads);
+  unlocked([&] { quantizer.dequantize(codes, output.span, threads); });
   return output.array;
 }
 
-nb::object fake_quantize_only(const FakeQuantize& quantizer, nb::handle x, nb::handle out,
-                              int threads) {
+AnyArray fake_quantize_only(const FakeQuantize& quantizer, nb::handle x, nb::handle out,
+                            int threads) {
   const FloatArray input = floats_of(x, "x");
   const FloatOutput output = output_like(input, out);
-  const nb::gil_scoped_release unlocked;
-  quantizer.fake_quantize(input.view, output.span, threads);
+  unlocked([&] { quantizer.fake_quantize(input.view, output.span, threads); });
   return output.array;
 }
 

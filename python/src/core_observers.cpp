@@ -58,8 +58,7 @@ ObserverOptions options_from(const nb::dict& arguments) {
 
 void observe(Observer& observer, nb::handle x, int threads) {
   const FloatArray input = floats_of(x, "x");
-  const nb::gil_scoped_release unlocked;
-  observer.observe(input.view, threads);
+  unlocked([&] { observer.observe(input.view, threads); });
 }
 
 Array<float> vector_of(std::span<const float> values) {
@@ -124,16 +123,15 @@ struct AffineArguments {
   }
 };
 
-nb::object fake_affine(nb::handle x, std::vector<float> scale, std::vector<std::int64_t> zero_point,
-                       std::int64_t quant_min, std::int64_t quant_max,
-                       std::optional<std::int64_t> axis, const std::string& rounding,
-                       nb::handle out) {
+AnyArray fake_affine(nb::handle x, std::vector<float> scale, std::vector<std::int64_t> zero_point,
+                     std::int64_t quant_min, std::int64_t quant_max,
+                     std::optional<std::int64_t> axis, const std::string& rounding,
+                     nb::handle out) {
   const FloatArray input = floats_of(x, "x");
   const AffineArguments arguments{std::move(scale), std::move(zero_point),   axis, quant_min,
                                   quant_max,        parse_rounding(rounding)};
   const FloatOutput output = output_like(input, out);
-  const nb::gil_scoped_release unlocked;
-  fake_quantize_affine(input.view, arguments.params(), output.span);
+  unlocked([&] { fake_quantize_affine(input.view, arguments.params(), output.span); });
   return output.array;
 }
 
@@ -146,10 +144,7 @@ Array<std::int64_t> codes_affine(nb::handle x, std::vector<float> scale,
                                   quant_max,        parse_rounding(rounding)};
   const Shape shape = shape_of(input.view);
   std::vector<std::int64_t> codes(static_cast<std::size_t>(element_count(shape)));
-  {
-    const nb::gil_scoped_release unlocked;
-    quantize_affine(input.view, arguments.params(), codes);
-  }
+  unlocked([&] { quantize_affine(input.view, arguments.params(), codes); });
   return array_of(codes, shape);
 }
 

@@ -80,7 +80,7 @@ void bind_specs(nb::module_& module) {
   module.def(
       "parse_config",
       [](const std::string& text, const std::string& file) {
-        return python_of(parse_config(text, file));
+        return nb::typed<nb::object, nb::any>(python_of(parse_config(text, file)));
       },
       nb::arg("text"), nb::arg("file"),
       "The content of a configuration file; the ending of `file` says whether it is YAML, "

@@ -99,7 +99,8 @@ void bind_encoding(nb::module_& module) {
       .def_prop_ro("symmetric", &Encoding::symmetric,
                    "All zero points 0 in a signed type, 2^(bits-1) in an unsigned one.")
       .def(
-          "__eq__", [](const Encoding& a, const Encoding& b) { return a == b; }, nb::is_operator())
+          "__eq__", [](const Encoding& a, const Encoding& b) { return a == b; }, nb::is_operator(),
+          nb::sig("def __eq__(self, other: object, /) -> bool"))
       .def("__repr__", &text_of);
 }
 
@@ -172,7 +173,7 @@ void bind_table(nb::module_& module) {
            "Source: QAIRT quantization specification, \"Quantization processing\".")
       .def(
           "__eq__", [](const EncodingTable& a, const EncodingTable& b) { return a == b; },
-          nb::is_operator())
+          nb::is_operator(), nb::sig("def __eq__(self, other: object, /) -> bool"))
       .def("__repr__", [](const EncodingTable& t) {
         return "<halfstep.EncodingTable of " + std::to_string(t.size()) + " tensors>";
       });

@@ -71,7 +71,7 @@ std::string text_of(const Diagnostic& diagnostic) {
 
 void bind_support(nb::module_& module) {
   nb::register_exception_translator(translate, nullptr);
-  module.attr("__version__") = std::string(kVersion);
+  module.def("version", [] { return std::string(kVersion); });
 
   nb::class_<Diagnostic>(module, "Diagnostic",
                          "One thing halfstep decided or noticed, and why.\n\n"
@@ -87,7 +87,7 @@ void bind_support(nb::module_& module) {
            [](const Diagnostic& d) { return "<halfstep.Diagnostic " + text_of(d) + ">"; })
       .def(
           "__eq__", [](const Diagnostic& a, const Diagnostic& b) { return a == b; },
-          nb::is_operator());
+          nb::is_operator(), nb::sig("def __eq__(self, other: object, /) -> bool"));
 }
 
 }  // namespace halfstep::python
