@@ -228,11 +228,15 @@ def test_bars_are_met_at_their_edge() -> None:
 def test_a_missed_bar_is_shown(changes: dict[str, float], missed: str) -> None:
     result = net_result(**changes)
     assert [text for text, met in result.checks().items() if not met] == [missed]
-    text = whole_job.report([result], whole_command=0.2, help_time=0.01)
+    fixed = [
+        whole_job.FixedCost("command", 0.2, 0.06, 0.1),
+        whole_job.FixedCost("help", 0.01, 0.01, 0.05),
+    ]
+    text = whole_job.report([result], fixed)
     lines = [" ".join(line.split()) for line in text.splitlines()]
     assert f"mobilenet_v2: {missed} NO" in lines
-    assert "one-Conv model, whole command, warm < 100 ms 200.0 ms NO" in lines
-    assert "--help < 50 ms 10.0 ms yes" in lines
+    assert "command < 100 ms 200.0 ms (60.0 ms CPU) NO" in lines
+    assert "help < 50 ms 10.0 ms (10.0 ms CPU) yes" in lines
 
 
 def test_op_types_count_as_quantized_when_most_of_their_nodes_are() -> None:
