@@ -55,6 +55,11 @@ bool has_product_scale(const EncodingTable& table, const onnx::NodeProto& node,
   return true;
 }
 
+bool reads_16_bits(const EncodingTable& table, const onnx::NodeProto& node) {
+  const Encoding* activation = encoding_of_input(table, node, 0);
+  return activation != nullptr && is_integer(activation->dtype) && bits(activation->dtype) == 16;
+}
+
 bool is_bytes(Dtype dtype) { return dtype == Dtype::int8 || dtype == Dtype::uint8; }
 
 }  // namespace
@@ -72,6 +77,9 @@ bool engine_misreads(const EncodingTable& table, const GraphIndex& index, const 
                       std::holds_alternative<Lpbq>(encoding.granularity);
   if (node.op_type() == "Conv" && blocks) {
     return is_bytes(encoding.dtype);
+  }
+  if (node.op_type() == "MatMul" && consumer.slot == 1 && reads_16_bits(table, node)) {
+    return is_integer(encoding.dtype) && bits(encoding.dtype) <= 8;
   }
   return node.op_type() == "Gemm" && encoding.dtype == Dtype::int32 &&
          op_facts(node).bias_slot == consumer.slot && !has_product_scale(table, node, encoding);

@@ -11,6 +11,7 @@ namespace halfstep {
 /// constant:
 ///   2-bit types          QLinearConv and QLinearMatMul don't take them: the model does not load
 ///   8-bit blocks of Conv QLinearConv takes no block scales: the run fails
+///   MatMul, 16 bits      with a 16-bit activation, MatMulNBits rounds that to 8 bits a block
 ///   bias, Gemm           QGemm ignores the bias scale and takes input scale x weight scale
 /// Source: measured with ONNX Runtime 1.32.0 (tests/unit/qdq_runs).
 [[nodiscard]] bool engine_misreads(const EncodingTable& table, const GraphIndex& index,

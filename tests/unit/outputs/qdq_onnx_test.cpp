@@ -166,6 +166,17 @@ TEST(WriteQdq, AReshapeKeepsTheEngineFromFusionsThatFail) {
   EXPECT_EQ(values_of<std::int64_t>(model, "w_shape"), (std::vector<std::int64_t>{2, 3}));
 }
 
+TEST(WriteQdq, AReshapeKeepsProductsOf16BitActivationsExact) {
+  Model model = model_from_text(kMatMul);
+  EncodingTable table = matmul_table();
+  EXPECT_TRUE(write(model, table).empty());
+  EXPECT_EQ(node_writing(model, "w").op_type(), "DequantizeLinear");
+  model = model_from_text(kMatMul);
+  table.set("x", {.dtype = Dtype::uint16, .scale = {0.1F}, .zero_point = {0}});
+  (void)write(model, table);
+  EXPECT_EQ(node_writing(model, "w").op_type(), "Reshape");
+}
+
 TEST(WriteQdq, LpbqDequantizesItsScale) {
   Model model = model_from_text(kMatMul);
   EncodingTable table;

@@ -227,7 +227,6 @@ std::vector<RunCase> products() {
   RunCase wide = matmul("MatMulUint16", spec(Dtype::int8, channel(1)));
   wide.activation = activation(Dtype::uint16, 0.0001F, 30000);
   wide.result = activation(Dtype::uint16, 0.0005F, 32768);
-  wide.optimized_error = 0.02;
   RunCase weights_only = matmul("MatMulWeightOnlyInt4Block", spec(Dtype::int4, block(0, 16)));
   weights_only.activation = weights_only.result = kFloat;
   weights_only.optimized_error = 0.02;
