@@ -1,13 +1,14 @@
-// The numerical core on a [4096, 4096] float32 tensor: ranges, quantization, packing. CPU time; GB/s
-// are bytes of the input. Run with --benchmark_filter=..., HALFSTEP picks the best instruction set.
-#include <benchmark/benchmark.h>
-
+// The numerical core on a [4096, 4096] float32 tensor: ranges, quantization, packing. CPU time;
+// GB/s are bytes of the input. Run with --benchmark_filter=..., HALFSTEP picks the best instruction
+// set.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <map>
 #include <string>
 #include <vector>
+
+#include <benchmark/benchmark.h>
 
 #include "halfstep/core/fake_quantizer.h"
 #include "halfstep/core/kernels/isa.h"

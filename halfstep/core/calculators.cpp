@@ -163,7 +163,8 @@ std::unique_ptr<QParamsCalculatorBase> make_default(const ResolvedSpec& spec) {
 }  // namespace
 
 Json QParamsCalculatorBase::state() const {
-  throw Error(ErrorKind::unsupported, "this qparams calculator can't save its state; override state()");
+  throw Error(ErrorKind::unsupported,
+              "this qparams calculator can't save its state; override state()");
 }
 
 void QParamsCalculatorBase::load_state(const Json&) {
@@ -212,9 +213,8 @@ Registry<RangeCalculatorMaker>& range_calculators() {
 
 Registry<FakeQuantizeMaker>& fake_quantizers() {
   static Registry<FakeQuantizeMaker> registry(
-      "fake quantizer", {{"default", [](const ResolvedSpec&) {
-                            return std::make_unique<FakeQuantizeImplBase>();
-                          }}});
+      "fake quantizer",
+      {{"default", [](const ResolvedSpec&) { return std::make_unique<FakeQuantizeImplBase>(); }}});
   return registry;
 }
 

@@ -39,9 +39,8 @@ void check_not_empty(const UnitGrid& grid) {
 Json shape_json(const Shape& shape) { return Json(shape); }
 
 Json switches_json(bool observer, bool fake_quant, bool disabled) {
-  return {{"observer_enabled", observer},
-          {"fake_quant_enabled", fake_quant},
-          {"disabled", disabled}};
+  return {
+      {"observer_enabled", observer}, {"fake_quant_enabled", fake_quant}, {"disabled", disabled}};
 }
 
 bool read_switch(const Json& state, const char* key) {
@@ -119,9 +118,9 @@ void FakeQuantize::update(const FloatView& x, const UnitGrid& grid, int threads)
   const bool bounds_given = spec_->float_min.has_value() && spec_->float_max.has_value();
   const auto units = static_cast<std::size_t>(grid.units());
   const bool data_unused = bounds_given && spec_->range_calculator_cls == "minmax";
-  calculator_->update(data_unused ? Ranges{.min = std::vector<float>(units),
-                                           .max = std::vector<float>(units)}
-                                  : range_calculator_->measure(x, grid, threads));
+  calculator_->update(
+      data_unused ? Ranges{.min = std::vector<float>(units), .max = std::vector<float>(units)}
+                  : range_calculator_->measure(x, grid, threads));
   store_qparams(grid);
 }
 
@@ -162,8 +161,7 @@ void FakeQuantize::quantize(const FloatView& x, std::span<std::byte> q, int thre
   implementation_->quantize(x, mapping(shape_of(x)), q, threads);
 }
 
-void FakeQuantize::dequantize(std::span<const std::byte> q, const FloatSpan& x,
-                              int threads) const {
+void FakeQuantize::dequantize(std::span<const std::byte> q, const FloatSpan& x, int threads) const {
   implementation_->dequantize(q, mapping(shape_of(x)), x, threads);
 }
 

@@ -25,22 +25,22 @@ struct StoredQParams {
   std::optional<std::int32_t> quant_offset{};
 };
 
-/// Observes tensors, keeps the quantization parameters that follow, and applies them: the counterpart
-/// of coreai_opt's fake quantizer. Range calculator, qparams calculator and the quantization itself
-/// come from the registries by the names in the spec.
+/// Observes tensors, keeps the quantization parameters that follow, and applies them: the
+/// counterpart of coreai_opt's fake quantizer. Range calculator, qparams calculator and the
+/// quantization itself come from the registries by the names in the spec.
 ///
 /// Fresh, the observer and the fake quantization are on. With both bounds of float_range given the
-/// parameters stay after the first batch. Under Policy::reference a tensor whose blocks do not divide
-/// turns the quantizer off for good (`disabled`) and passes through; under Policy::safe it is an error.
-/// Not for use by several threads at once.
+/// parameters stay after the first batch. Under Policy::reference a tensor whose blocks do not
+/// divide turns the quantizer off for good (`disabled`) and passes through; under Policy::safe it
+/// is an error. Not for use by several threads at once.
 class FakeQuantize {
  public:
   /// Errors: invalid_argument for a spec that breaks a rule.
   FakeQuantize(const QuantizationSpec& spec, Role role);
   explicit FakeQuantize(const ResolvedSpec& spec);
 
-  /// Observes x if the observer is on, then writes x fake-quantized (or unchanged) to y; y may be x.
-  /// Errors: invalid_argument for an empty tensor, an axis or block that does not fit, another
+  /// Observes x if the observer is on, then writes x fake-quantized (or unchanged) to y; y may be
+  /// x. Errors: invalid_argument for an empty tensor, an axis or block that does not fit, another
   ///         parameter shape than before; unsupported with the observer off before any batch.
   void forward(const FloatView& x, const FloatSpan& y, int threads = 1);
   /// Observes x only.
@@ -48,7 +48,8 @@ class FakeQuantize {
 
   /// Errors: unsupported before the first batch.
   [[nodiscard]] StoredQParams calculate_qparams() const;
-  /// With the stored parameters; the shape may differ from the observed ones where the parameters fit.
+  /// With the stored parameters; the shape may differ from the observed ones where the parameters
+  /// fit.
   void quantize(const FloatView& x, std::span<std::byte> q, int threads = 1) const;
   void dequantize(std::span<const std::byte> q, const FloatSpan& x, int threads = 1) const;
   void fake_quantize(const FloatView& x, const FloatSpan& y, int threads = 1) const;
@@ -88,7 +89,7 @@ class FakeQuantize {
   std::unique_ptr<RangeCalculatorBase> range_calculator_;
   std::unique_ptr<QParamsCalculatorBase> calculator_;
   std::unique_ptr<FakeQuantizeImplBase> implementation_;
-  Shape counts_{};      ///< shape of the parameters; empty before the first batch
+  Shape counts_{};       ///< shape of the parameters; empty before the first batch
   bool scalar_ = false;  ///< a batch of rank 0 was seen: counts_ stays empty
   QParams qparams_{};
   bool observer_enabled_ = true;

@@ -17,8 +17,8 @@ namespace halfstep {
 using FloatView = std::variant<TensorView<const float>, TensorView<const Float16>,
                                TensorView<const BFloat16>, TensorView<const double>>;
 /// The same, to write to.
-using FloatSpan = std::variant<TensorView<float>, TensorView<Float16>, TensorView<BFloat16>,
-                               TensorView<double>>;
+using FloatSpan =
+    std::variant<TensorView<float>, TensorView<Float16>, TensorView<BFloat16>, TensorView<double>>;
 
 [[nodiscard]] inline const Shape& shape_of(const FloatView& x) {
   return std::visit([](const auto& view) -> const Shape& { return view.shape(); }, x);

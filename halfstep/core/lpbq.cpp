@@ -58,8 +58,8 @@ QParams lpbq_qparams(const Ranges& ranges, const ResolvedSpec& spec, const UnitG
   qparams.channel_scale.resize(static_cast<std::size_t>(grid.counts[axis]), 0.0F);
   std::vector<float>& wanted = qparams.scale;
   for_each_unit(grid, axis, [&](std::size_t unit, std::size_t channel) {
-    wanted[unit] = std::max({ranges.max[unit] / highest, ranges.min[unit] / lowest,
-                             static_cast<float>(spec->eps)});
+    wanted[unit] = std::max(
+        {ranges.max[unit] / highest, ranges.min[unit] / lowest, static_cast<float>(spec->eps)});
     float& largest = qparams.channel_scale[channel];
     largest = std::max(largest, wanted[unit]);
   });

@@ -35,9 +35,9 @@ std::uint32_t encode(float value, const Format& format) {
   const float magnitude = std::abs(value);
   const int exponent = std::max(magnitude == 0 ? -200 : std::ilogb(magnitude), 1 - format.bias);
   const float steps = std::rint(std::ldexp(magnitude, format.mantissa_bits - exponent));
-  const auto code = static_cast<std::uint32_t>(steps) +
-                    (static_cast<std::uint32_t>(exponent + format.bias - 1)
-                     << format.mantissa_bits);
+  const auto code =
+      static_cast<std::uint32_t>(steps) +
+      (static_cast<std::uint32_t>(exponent + format.bias - 1) << format.mantissa_bits);
   return code | (std::signbit(value) ? 1U << format.sign_shift : 0U);
 }
 
@@ -69,8 +69,8 @@ int scale_exponent(float max_abs, const ScaleFacts& facts, E8m0Mode mode) {
     case E8m0Mode::ceil:
       return exponent + (max_abs == std::ldexp(1.0F, exponent) ? 0 : 1);
     case E8m0Mode::fit: {
-      const double largest = std::ldexp(static_cast<double>(facts.largest_value),
-                                        exponent - facts.largest_power);
+      const double largest =
+          std::ldexp(static_cast<double>(facts.largest_value), exponent - facts.largest_power);
       return exponent + (max_abs > largest ? 1 : 0);
     }
     case E8m0Mode::even: {

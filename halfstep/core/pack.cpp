@@ -15,10 +15,10 @@ bool is_packed(Dtype dtype) { return bits(dtype) < 8; }
 void check_sizes(std::size_t unpacked, std::size_t packed, Dtype dtype) {
   const std::size_t count = unpacked / storage_size(dtype);
   if (unpacked % storage_size(dtype) != 0 || packed != packed_size(count, dtype)) {
-    throw Error(ErrorKind::invalid_argument,
-                std::to_string(unpacked) + " bytes of " + std::string(name(dtype)) +
-                    " codes pack to " + std::to_string(packed_size(count, dtype)) +
-                    " bytes; found " + std::to_string(packed));
+    throw Error(ErrorKind::invalid_argument, std::to_string(unpacked) + " bytes of " +
+                                                 std::string(name(dtype)) + " codes pack to " +
+                                                 std::to_string(packed_size(count, dtype)) +
+                                                 " bytes; found " + std::to_string(packed));
   }
 }
 

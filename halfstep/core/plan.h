@@ -24,8 +24,8 @@ class Plan {
  public:
   explicit Plan(const UnitGrid& grid);
 
-  /// Calls `work` for tiles that cover the tensor, each of at most `most` elements or one row of it.
-  /// Tiles of one thread come in order of memory.
+  /// Calls `work` for tiles that cover the tensor, each of at most `most` elements or one row of
+  /// it. Tiles of one thread come in order of memory.
   void for_each(int threads, std::int64_t most,
                 const std::function<void(std::int64_t part, const Tile&)>& work) const;
   /// Values of one run or one row.
@@ -54,8 +54,8 @@ class Plan {
   [[nodiscard]] bool by_outer_steps() const { return columns_ && outer_count_ > 1; }
 
   bool columns_ = false;
-  std::int64_t length_ = 1;   ///< of a run, or of a row
-  std::int64_t rows_ = 1;     ///< runs after one another, or rows of the same units
+  std::int64_t length_ = 1;  ///< of a run, or of a row
+  std::int64_t rows_ = 1;    ///< runs after one another, or rows of the same units
   std::int64_t elements_ = 1;
   std::vector<Loop> outer_{};  ///< outermost first
   std::int64_t outer_count_ = 1;

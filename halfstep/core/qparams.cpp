@@ -66,9 +66,9 @@ std::int32_t to_zero_point(double zero_point, const ResolvedSpec& spec) {
   }
   const double code = std::clamp(zero_point, spec.quant_min(), spec.quant_max());
   if (code > std::numeric_limits<std::int32_t>::max()) {
-    throw Error(ErrorKind::unsupported,
-                "the zero point " + std::to_string(code) + " of " + std::string(name(spec->dtype)) +
-                    " does not fit int32; use int32 instead");
+    throw Error(ErrorKind::unsupported, "the zero point " + std::to_string(code) + " of " +
+                                            std::string(name(spec->dtype)) +
+                                            " does not fit int32; use int32 instead");
   }
   return static_cast<std::int32_t>(code);
 }

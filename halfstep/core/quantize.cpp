@@ -21,8 +21,9 @@ namespace {
 using internal::Plan;
 using internal::Tile;
 
-constexpr std::int64_t kBuffer = 4096;   ///< values widened, or given parameters of their own, at once
-constexpr std::int64_t kShortRow = 16;   ///< shorter rows get parameters for each value
+constexpr std::int64_t kBuffer =
+    4096;  ///< values widened, or given parameters of their own, at once
+constexpr std::int64_t kShortRow = 16;  ///< shorter rows get parameters for each value
 constexpr std::int64_t kWhole = std::numeric_limits<std::int64_t>::max() / 2;
 
 [[noreturn]] void fail(const std::string& message) {
@@ -40,9 +41,9 @@ void check_mapping(const Mapping& mapping, const Shape& shape) {
   if (p.scale.size() != units || (!p.zero_point.empty() && p.zero_point.size() != units) ||
       (minval && p.minval.size() != units)) {
     fail("a tensor of shape " + to_text(shape) + " with " + std::to_string(units) +
-         " units needs as many parameters; found " + std::to_string(p.scale.size()) +
-         " scales, " + std::to_string(p.zero_point.size()) + " zero points, " +
-         std::to_string(p.minval.size()) + " minvals");
+         " units needs as many parameters; found " + std::to_string(p.scale.size()) + " scales, " +
+         std::to_string(p.zero_point.size()) + " zero points, " + std::to_string(p.minval.size()) +
+         " minvals");
   }
 }
 
@@ -93,8 +94,7 @@ struct Piece {
 /// Runs the kernels of a mapping on tiles.
 class TileRunner {
  public:
-  TileRunner(const Mapping& mapping, bool dequantize)
-      : mapping_(mapping), dequantize_(dequantize) {
+  TileRunner(const Mapping& mapping, bool dequantize) : mapping_(mapping), dequantize_(dequantize) {
     const QParams& p = mapping.qparams;
     const bool minval = mapping.spec->qformulation == Formulation::minval;
     all_.scale = p.scale.data();
@@ -321,8 +321,8 @@ void fake_quantize(const FloatView& x, const Mapping& mapping, const FloatSpan& 
       x);
 }
 
-void quantize_and_fake_quantize(const FloatView& x, const Mapping& mapping,
-                                std::span<std::byte> q, const FloatSpan& y, int threads) {
+void quantize_and_fake_quantize(const FloatView& x, const Mapping& mapping, std::span<std::byte> q,
+                                const FloatSpan& y, int threads) {
   check_mapping(mapping, shape_of(x));
   check_mapping(mapping, shape_of(y));
   check_codes(q.size(), mapping);

@@ -171,10 +171,10 @@ void mark(const std::vector<T>& x, const Mapping& mapping, std::span<std::byte> 
 void gradient_mask(const FloatView& x, const Mapping& mapping, std::span<std::byte> mask) {
   const auto count = static_cast<std::size_t>(element_count(mapping.grid.shape));
   if (shape_of(x) != mapping.grid.shape || mask.size() != count) {
-    throw Error(ErrorKind::invalid_argument,
-                "a tensor of shape " + to_text(shape_of(x)) + " and a mask of " +
-                    std::to_string(mask.size()) + " bytes; the parameters were made for " +
-                    to_text(mapping.grid.shape));
+    throw Error(ErrorKind::invalid_argument, "a tensor of shape " + to_text(shape_of(x)) +
+                                                 " and a mask of " + std::to_string(mask.size()) +
+                                                 " bytes; the parameters were made for " +
+                                                 to_text(mapping.grid.shape));
   }
   std::visit([&](const auto& view) { mark(contiguous_copy(view), mapping, mask); }, x);
 }

@@ -213,8 +213,7 @@ Ranges measure_range(const FloatView& x, const UnitGrid& grid, Policy policy, in
           ranges = measure(contiguous_copy(view).data(), grid, policy, threads);
         }
         const bool narrow = dtype_of<T>() == Dtype::float16 || dtype_of<T>() == Dtype::bfloat16;
-        ranges.dtype =
-            narrow && policy == Policy::reference ? dtype_of<T>() : Dtype::float32;
+        ranges.dtype = narrow && policy == Policy::reference ? dtype_of<T>() : Dtype::float32;
         return ranges;
       },
       x);

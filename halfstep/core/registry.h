@@ -24,8 +24,8 @@ class Registry {
     const std::scoped_lock lock(mutex_);
     require(!name.empty(), "a " + family_ + " needs a name");
     if (!makers_.emplace(name, std::move(maker)).second) {
-      throw Error(ErrorKind::invalid_argument,
-                  "a " + family_ + " named \"" + name + "\" is registered already; choose another name");
+      throw Error(ErrorKind::invalid_argument, "a " + family_ + " named \"" + name +
+                                                   "\" is registered already; choose another name");
     }
   }
 

@@ -92,8 +92,8 @@ void check_block_sizes(const PerBlock& blocks, Problems& problems) {
   for (const std::int64_t size : blocks.block_size) {
     // -1 stands for a whole axis, which only a size for every axis can say.
     if (size <= 0 && (size != -1 || one_axis)) {
-      problems.push_back("granularity: block_size " + to_text(blocks.block_size) +
-                         " holds " + std::to_string(size) + "; a size must be > 0" +
+      problems.push_back("granularity: block_size " + to_text(blocks.block_size) + " holds " +
+                         std::to_string(size) + "; a size must be > 0" +
                          (one_axis ? "" : " or -1 (the whole axis)"));
     }
   }
@@ -110,8 +110,9 @@ void check_lpbq(const QuantizationSpec& spec, const Lpbq& lpbq, Problems& proble
   }
   if (!is_signed_integer(spec.dtype) || spec.qscheme == Scheme::asymmetric ||
       spec.qformulation != Formulation::zp || spec.scale_dtype) {
-    problems.push_back("granularity: lpbq needs a signed integer dtype, a symmetric qscheme, "
-                       "qformulation zp and no scale_dtype");
+    problems.push_back(
+        "granularity: lpbq needs a signed integer dtype, a symmetric qscheme, "
+        "qformulation zp and no scale_dtype");
   } else if (lpbq.decompressed_bits <= bits(spec.dtype) || lpbq.decompressed_bits > 16) {
     problems.push_back("granularity: lpbq decompressed_bits is " +
                        std::to_string(lpbq.decompressed_bits) + "; it must be more than the " +
@@ -151,8 +152,7 @@ void check_components(const QuantizationSpec& spec, Problems& problems) {
              problems);
   check_name("range_calculator_cls", spec.range_calculator_cls, range_calculators().names(),
              problems);
-  if (spec.qparam_calculator_cls == "dynamic" &&
-      spec.qscheme == Scheme::symmetric_with_clipping) {
+  if (spec.qparam_calculator_cls == "dynamic" && spec.qscheme == Scheme::symmetric_with_clipping) {
     problems.push_back(
         "qparam_calculator_cls: \"dynamic\" can't be combined with symmetric_with_clipping");
   }
@@ -229,11 +229,13 @@ void check_export(const QuantizationSpec& spec, Backend backend, Role role) {
     problems.push_back("an activation must be int8 or uint8, not " + std::string(name(spec.dtype)));
   }
   if (backend == Backend::onnx && info(spec.dtype).onnx == 0) {
-    problems.push_back("dtype " + std::string(name(spec.dtype)) + " has no ONNX type; use the next "
+    problems.push_back("dtype " + std::string(name(spec.dtype)) +
+                       " has no ONNX type; use the next "
                        "wider one");
   }
   if (backend == Backend::qnn && (!is_integer(spec.dtype) || bits(spec.dtype) < 2)) {
-    problems.push_back("dtype " + std::string(name(spec.dtype)) + " is not an integer of 2 bits or "
+    problems.push_back("dtype " + std::string(name(spec.dtype)) +
+                       " is not an integer of 2 bits or "
                        "more");
   }
   if (backend == Backend::qnn && spec.scale_dtype) {

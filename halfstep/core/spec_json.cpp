@@ -16,7 +16,9 @@ namespace {
 
 using Problems = std::vector<std::string>;
 
-std::string shown(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string shown(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
 /// 1, 1.0 and "1" are the same axis, as in the seed.
 std::optional<std::int64_t> as_integer(const Json& value) {
@@ -88,16 +90,14 @@ Granularity read_per_block(const Json& json, Problems& problems) {
     for (const Json& entry : json["block_size"]) {
       const std::optional<std::int64_t> size = as_integer(entry);
       if (!size) {
-        problems.push_back("granularity: block_size holds " + shown(entry) +
-                           "; expected integers");
+        problems.push_back("granularity: block_size holds " + shown(entry) + "; expected integers");
       }
       blocks.block_size.push_back(size.value_or(1));
     }
   } else if (json.contains("block_size")) {
     const std::int64_t size = read_size(json, "block_size", 1, problems);
     if (size <= 0) {
-      problems.push_back("granularity: block_size is " + std::to_string(size) +
-                         "; it must be > 0");
+      problems.push_back("granularity: block_size is " + std::to_string(size) + "; it must be > 0");
     }
     blocks.block_size.push_back(std::max<std::int64_t>(size, 1));
   }
@@ -106,11 +106,11 @@ Granularity read_per_block(const Json& json, Problems& problems) {
 
 Granularity read_lpbq(const Json& json, Problems& problems) {
   check_keys(json, {"type", "axis", "block_size", "channel_axis", "decompressed_bits"}, problems);
-  return Lpbq{.axis = read_axis(json, "axis", problems),
-              .block_size = read_size(json, "block_size", 0, problems),
-              .channel_axis = read_axis(json, "channel_axis", problems),
-              .decompressed_bits =
-                  static_cast<int>(read_size(json, "decompressed_bits", 8, problems))};
+  return Lpbq{
+      .axis = read_axis(json, "axis", problems),
+      .block_size = read_size(json, "block_size", 0, problems),
+      .channel_axis = read_axis(json, "channel_axis", problems),
+      .decompressed_bits = static_cast<int>(read_size(json, "decompressed_bits", 8, problems))};
 }
 
 Granularity read_granularity(const Json& json, Problems& problems) {
@@ -161,12 +161,20 @@ class SpecReader {
   [[nodiscard]] const Problems& problems() const { return problems_; }
 
  private:
-  static constexpr std::array<std::string_view, 14> kFields = {
-      "dtype",          "qscheme",          "qformulation",
-      "granularity",    "fake_quantize_cls", "qparam_calculator_cls",
-      "range_calculator_cls", "float_range", "scale_dtype",
-      "eps",            "averaging_constant", "policy",
-      "e8m0_mode",      "extra"};
+  static constexpr std::array<std::string_view, 14> kFields = {"dtype",
+                                                               "qscheme",
+                                                               "qformulation",
+                                                               "granularity",
+                                                               "fake_quantize_cls",
+                                                               "qparam_calculator_cls",
+                                                               "range_calculator_cls",
+                                                               "float_range",
+                                                               "scale_dtype",
+                                                               "eps",
+                                                               "averaging_constant",
+                                                               "policy",
+                                                               "e8m0_mode",
+                                                               "extra"};
 
   void wrong(const std::string& field, const Json& value, const std::string& expected) {
     problems_.push_back(field + ": " + shown(value) + "; expected " + expected);
@@ -331,10 +339,6 @@ void throw_if_any(std::string_view what, const Problems& problems) {
   throw Error(ErrorKind::invalid_argument, message);
 }
 
-Json axis_json(const std::optional<std::int64_t>& axis) { return axis ? Json(*axis) : Json(); }
-
-Json bound_json(const std::optional<double>& bound) { return bound ? Json(*bound) : Json(); }
-
 }  // namespace
 
 QuantizationSpec spec_from_json(const Json& json, const std::vector<std::string>& extra_fields) {
@@ -359,51 +363,6 @@ Granularity granularity_from_json(const Json& json) {
   }
   throw_if_any("quantization spec:", problems);
   return granularity;
-}
-
-Json to_json(const Granularity& granularity) {
-  Json json = Json::object();
-  if (std::holds_alternative<PerTensor>(granularity)) {
-    json["type"] = "per_tensor";
-  } else if (const auto* channel = std::get_if<PerChannel>(&granularity)) {
-    json["type"] = "per_channel";
-    json["axis"] = axis_json(channel->axis);
-  } else if (const auto* blocks = std::get_if<PerBlock>(&granularity)) {
-    json["type"] = "per_block";
-    json["axis"] = axis_json(blocks->axis);
-    // One size reads back as one size, whether it was written `n` or `(n,)`; -1 only as `(-1,)`.
-    const bool single = blocks->block_size.size() == 1 && blocks->block_size[0] > 0;
-    json["block_size"] = single ? Json(blocks->block_size[0]) : Json(blocks->block_size);
-  } else {
-    const Lpbq& lpbq = std::get<Lpbq>(granularity);
-    json["type"] = "lpbq";
-    json["axis"] = axis_json(lpbq.axis);
-    json["block_size"] = lpbq.block_size;
-    json["channel_axis"] = axis_json(lpbq.channel_axis);
-    json["decompressed_bits"] = lpbq.decompressed_bits;
-  }
-  return json;
-}
-
-Json to_json(const QuantizationSpec& spec) {
-  Json json = Json::object();
-  json["dtype"] = name(spec.dtype);
-  json["qscheme"] = name(spec.qscheme);
-  json["qformulation"] = name(spec.qformulation);
-  json["granularity"] = to_json(spec.granularity);
-  json["fake_quantize_cls"] = spec.fake_quantize_cls;
-  json["qparam_calculator_cls"] = spec.qparam_calculator_cls;
-  json["range_calculator_cls"] = spec.range_calculator_cls;
-  json["float_range"] = Json::array({bound_json(spec.float_min), bound_json(spec.float_max)});
-  json["scale_dtype"] = spec.scale_dtype ? Json(name(*spec.scale_dtype)) : Json();
-  json["eps"] = spec.eps;
-  json["averaging_constant"] = spec.averaging_constant;
-  json["policy"] = name(spec.policy);
-  json["e8m0_mode"] = name(spec.e8m0_mode);
-  if (!spec.extra.empty()) {
-    json["extra"] = spec.extra;
-  }
-  return json;
 }
 
 }  // namespace halfstep

@@ -118,8 +118,8 @@ void quantize_affine(const FloatView& x, const AffineParams& params,
         const auto values = contiguous_copy(view);
         for_each_value(shape, params.axis, [&](std::size_t i, std::size_t channel) {
           const std::int64_t zero = params.zero_point[channel];
-          const double q = rounded(to_float(values[i]), params.scale[channel], zero,
-                                   params.rounding);
+          const double q =
+              rounded(to_float(values[i]), params.scale[channel], zero, params.rounding);
           codes[i] = std::isnan(q) ? zero : static_cast<std::int64_t>(std::clamp(q, low, high));
         });
       },

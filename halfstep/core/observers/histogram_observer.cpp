@@ -16,14 +16,13 @@ namespace halfstep {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr std::size_t kPieces = 16;      ///< of a bin when the range widens
-constexpr double kLevels = 256;          ///< of the quantization whose error is estimated
+constexpr std::size_t kPieces = 16;  ///< of a bin when the range widens
+constexpr double kLevels = 256;      ///< of the quantization whose error is estimated
 constexpr double kQuantileStep = 1e-5;
 
 /// Where values of [min, max] fall; a single value gets a range of 1 to either side.
 struct Bins {
-  Bins(float min, float max, std::size_t count)
-      : low(min == max ? min - 1.0 : min), count_(count) {
+  Bins(float min, float max, std::size_t count) : low(min == max ? min - 1.0 : min), count_(count) {
     const double high = min == max ? max + 1.0 : max;
     per_value = static_cast<double>(count) / (high - low);
   }
@@ -60,8 +59,8 @@ double error_between(double from, double to, double density) {
 }  // namespace
 
 HistogramObserver::HistogramObserver(const ObserverOptions& options) : Observer(options, false) {
-  require(options.bins > 1, "a histogram needs at least 2 bins, found " +
-                                std::to_string(options.bins));
+  require(options.bins > 1,
+          "a histogram needs at least 2 bins, found " + std::to_string(options.bins));
   require(!options.is_dynamic, "a histogram observer can't be dynamic");
   HistogramObserver::reset_min_max_vals();
 }
@@ -78,8 +77,8 @@ void HistogramObserver::observe(const FloatView& x, int threads) {
   if (element_count(shape) == 0) {
     return;
   }
-  const Ranges batch = measure_range(x, unit_grid(PerTensor{}, shape, Role::activation),
-                                     Policy::safe, threads);
+  const Ranges batch =
+      measure_range(x, unit_grid(PerTensor{}, shape, Role::activation), Policy::safe, threads);
   if (batch.nan_count > 0 && options_.policy == Policy::reference) {
     throw Error(ErrorKind::invalid_argument,
                 "a histogram can't take the " + std::to_string(batch.nan_count) +
@@ -100,8 +99,8 @@ void HistogramObserver::widen_to(float min, float max) {
   if (!fresh() && (new_min < min_ || new_max > max_)) {
     std::vector<double> wider(histogram_.size(), 0.0);
     const Bins bins(new_min, new_max, wider.size());
-    const double piece = (static_cast<double>(max_) - min_) /
-                         static_cast<double>(histogram_.size() * kPieces);
+    const double piece =
+        (static_cast<double>(max_) - min_) / static_cast<double>(histogram_.size() * kPieces);
     for (std::size_t i = 0; i < histogram_.size() * kPieces; ++i) {
       const double middle = min_ + (static_cast<double>(i) + 0.5) * piece;
       wider[bins(middle)] += histogram_[i / kPieces] / static_cast<double>(kPieces);

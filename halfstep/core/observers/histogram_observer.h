@@ -11,9 +11,9 @@ namespace halfstep {
 /// Keeps a histogram and chooses the range with the smallest estimated squared error.
 ///
 /// The histogram covers the range seen so far; when a batch widens it, each old bin is cut into 16
-/// pieces that fall where their middles lie. `chosen_range` then moves the outer quantiles inwards in
-/// steps of 1e-5, always the one that skips more bins, until the error of 256 levels (values uniform
-/// inside a bin) rises; the parameters follow from that range as those of MinMaxObserver.
+/// pieces that fall where their middles lie. `chosen_range` then moves the outer quantiles inwards
+/// in steps of 1e-5, always the one that skips more bins, until the error of 256 levels (values
+/// uniform inside a bin) rises; the parameters follow from that range as those of MinMaxObserver.
 /// Edge:   infinities are left out and counted. Policy::safe does so with NaN too.
 /// Errors: observe throws invalid_argument for a NaN under Policy::reference.
 /// Source: torch.ao.quantization.observer.HistogramObserver of torch 2.13; sums are made in another

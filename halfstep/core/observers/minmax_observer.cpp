@@ -50,14 +50,14 @@ void RunningMinMaxObserver::observe(const FloatView& x, int threads) {
     throw Error(ErrorKind::invalid_argument, "a tensor of shape " + to_text(shape) +
                                                  " has no channels; expected 2 axes or more");
   }
-  const Granularity granularity = per_channel_ ? Granularity(PerChannel{options_.ch_axis})
-                                               : Granularity(PerTensor{});
+  const Granularity granularity =
+      per_channel_ ? Granularity(PerChannel{options_.ch_axis}) : Granularity(PerTensor{});
   const UnitGrid grid = unit_grid(granularity, shape, Role::activation);
   const Ranges batch = measure_range(x, grid, options_.policy, threads);
   if (!fresh() && batch.min.size() != min_.size()) {
-    throw Error(ErrorKind::invalid_argument,
-                "a tensor with " + std::to_string(batch.min.size()) + " channels after one with " +
-                    std::to_string(min_.size()));
+    throw Error(ErrorKind::invalid_argument, "a tensor with " + std::to_string(batch.min.size()) +
+                                                 " channels after one with " +
+                                                 std::to_string(min_.size()));
   }
   nan_count_ += batch.nan_count;
   infinity_count_ += batch.infinity_count;

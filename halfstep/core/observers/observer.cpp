@@ -157,8 +157,7 @@ Observer::Observer(const ObserverOptions& options, bool per_channel) : options_(
     fail("qscheme " + std::string(name(scheme())) + " with an observer " +
          (per_channel ? "per channel" : "per tensor") + "; use the observer of the other family");
   }
-  if (is_symmetric(scheme()) && options_.reduce_range &&
-      options_.dtype == ObserverDtype::quint8) {
+  if (is_symmetric(scheme()) && options_.reduce_range && options_.dtype == ObserverDtype::quint8) {
     fail("reduce_range with a symmetric quint8 range is not defined; use qint8");
   }
   if (!(options_.eps >= 0) || !(options_.averaging_constant >= 0)) {
@@ -200,8 +199,8 @@ ObserverQParams Observer::qparams_from(std::span<const float> min,
       const double zero = static_cast<double>(quant_min_) - std::rint(low / scale);
       const double code = std::isnan(zero) ? 0.0 : zero;
       qparams.scale.push_back(scale);
-      qparams.zero_point.push_back(static_cast<std::int64_t>(std::clamp(
-          code, static_cast<double>(quant_min_), static_cast<double>(quant_max_))));
+      qparams.zero_point.push_back(static_cast<std::int64_t>(
+          std::clamp(code, static_cast<double>(quant_min_), static_cast<double>(quant_max_))));
     }
   }
   return qparams;

@@ -15,7 +15,15 @@ namespace halfstep {
 
 /// The types an observer of torch.ao.quantization takes, by torch's names.
 enum class ObserverDtype : std::uint8_t {
-  quint8, qint8, qint32, quint4x2, uint8, int8, int16, int32, uint16,
+  quint8,
+  qint8,
+  qint32,
+  quint4x2,
+  uint8,
+  int8,
+  int16,
+  int32,
+  uint16,
 };
 enum class ObserverScheme : std::uint8_t {
   per_tensor_affine,
@@ -26,7 +34,8 @@ enum class ObserverScheme : std::uint8_t {
 };
 [[nodiscard]] std::string_view name(ObserverDtype dtype) noexcept;
 [[nodiscard]] std::string_view name(ObserverScheme scheme) noexcept;
-/// Errors: invalid_argument; for float8_e4m3fn and float8_e5m2 it says that torch gives them [0, 15].
+/// Errors: invalid_argument; for float8_e4m3fn and float8_e5m2 it says that torch gives them [0,
+/// 15].
 [[nodiscard]] ObserverDtype parse_observer_dtype(std::string_view name);
 [[nodiscard]] ObserverScheme parse_observer_scheme(std::string_view name);
 
@@ -56,7 +65,8 @@ struct ObserverQParams {
 ///
 /// Formula: with min0 = min(min, 0), max0 = max(max, 0)
 ///          symmetric  scale = max(max(-min0, max0) / ((quant_max - quant_min) / 2), eps);
-///                     zero_point 0; quint8, uint8: 128, or the midpoint of a range given; uint16: 32768
+///                     zero_point 0; quint8, uint8: 128, or the midpoint of a range given; uint16:
+///                     32768
 ///          affine     scale = max((max0 - min0) / (quant_max - quant_min), eps);
 ///                     zero_point = clamp(quant_min - round(min0 / scale), quant_min, quant_max)
 ///          float_qparams  scale = (max - min) / (quant_max - quant_min), 1 where it is <= eps;
@@ -73,7 +83,8 @@ class Observer {
   /// Errors: invalid_argument if a minimum exceeds a maximum.
   [[nodiscard]] virtual ObserverQParams calculate_qparams() const = 0;
   virtual void reset_min_max_vals() = 0;
-  /// Per tensor: one value, +infinity and -infinity before the first batch; per channel: empty then.
+  /// Per tensor: one value, +infinity and -infinity before the first batch; per channel: empty
+  /// then.
   [[nodiscard]] virtual std::span<const float> min_val() const = 0;
   [[nodiscard]] virtual std::span<const float> max_val() const = 0;
   [[nodiscard]] virtual Json state() const = 0;
@@ -90,8 +101,10 @@ class Observer {
   [[nodiscard]] std::int64_t infinity_count() const noexcept { return infinity_count_; }
 
  protected:
-  /// Errors: invalid_argument for a range that is not increasing, does not hold 0, has one bound, or
-  ///         does not fit; for a scheme of the other family; for reduce_range with symmetric quint8.
+  /// Errors: invalid_argument for a range that is not increasing, does not hold 0, has one bound,
+  /// or
+  ///         does not fit; for a scheme of the other family; for reduce_range with symmetric
+  ///         quint8.
   Observer(const ObserverOptions& options, bool per_channel);
   [[nodiscard]] ObserverQParams qparams_from(std::span<const float> min,
                                              std::span<const float> max) const;

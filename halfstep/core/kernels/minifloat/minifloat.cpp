@@ -4,7 +4,9 @@
 
 namespace halfstep::kernels {
 
-const MinifloatKernels kMinifloatReference = {Isa::reference, minifloat_runs<Scalar>, minifloat_columns<Scalar>, minifloat_decode_runs<Scalar>, minifloat_decode_columns<Scalar>};
+const MinifloatKernels kMinifloatReference = {
+    Isa::reference, minifloat_runs<Scalar>, minifloat_columns<Scalar>,
+    minifloat_decode_runs<Scalar>, minifloat_decode_columns<Scalar>};
 
 const MinifloatKernels& minifloat_kernels() noexcept {
   switch (active_isa()) {

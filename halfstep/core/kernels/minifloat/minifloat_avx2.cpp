@@ -4,6 +4,8 @@
 
 namespace halfstep::kernels {
 
-const MinifloatKernels kMinifloatAvx2 = {Isa::avx2, minifloat_runs<Avx2>, minifloat_columns<Avx2>, minifloat_decode_runs<Avx2>, minifloat_decode_columns<Avx2>};
+const MinifloatKernels kMinifloatAvx2 = {Isa::avx2, minifloat_runs<Avx2>, minifloat_columns<Avx2>,
+                                         minifloat_decode_runs<Avx2>,
+                                         minifloat_decode_columns<Avx2>};
 
 }  // namespace halfstep::kernels

@@ -4,6 +4,8 @@
 
 namespace halfstep::kernels {
 
-const MinifloatKernels kMinifloatAvx512 = {Isa::avx512, minifloat_runs<Avx512>, minifloat_columns<Avx512>, minifloat_decode_runs<Avx512>, minifloat_decode_columns<Avx512>};
+const MinifloatKernels kMinifloatAvx512 = {Isa::avx512, minifloat_runs<Avx512>,
+                                           minifloat_columns<Avx512>, minifloat_decode_runs<Avx512>,
+                                           minifloat_decode_columns<Avx512>};
 
 }  // namespace halfstep::kernels

@@ -38,18 +38,18 @@ void minifloat_step(const float* x, typename S::F scale, std::uint8_t* codes, fl
   r = S::min(limit, S::max(S::set(-Format::kLimit), r));
   const I sign = S::and_int(S::bits(r), S::set_int(kSignBit));
   const I magnitude = S::and_int(S::bits(r), S::set_int(INT32_MAX));
-  const I exponent = S::max_int(S::and_int(magnitude, S::set_int(0x7f800000)),
-                                S::set_int(kLowestExponent));
+  const I exponent =
+      S::max_int(S::and_int(magnitude, S::set_int(0x7f800000)), S::set_int(kLowestExponent));
   // Of a NaN the exponent would overflow: any other step will do.
-  const I step = S::add_int(S::if_nan(r, S::set_int(kLowestExponent), exponent),
-                            S::set_int(kShift << 23));
+  const I step =
+      S::add_int(S::if_nan(r, S::set_int(kLowestExponent), exponent), S::set_int(kShift << 23));
   const F sum = S::add(S::from_bits(magnitude), S::from_bits(step));
   if constexpr (kCodes) {
     const I steps = S::sub_int(S::bits(sum), step);
-    const I base = S::template shift_right<kShift>(
-        S::sub_int(exponent, S::set_int(kLowestExponent)));
-    const I code = S::or_int(S::add_int(base, steps),
-                             S::template shift_right<Format::kSignShift>(sign));
+    const I base =
+        S::template shift_right<kShift>(S::sub_int(exponent, S::set_int(kLowestExponent)));
+    const I code =
+        S::or_int(S::add_int(base, steps), S::template shift_right<Format::kSignShift>(sign));
     S::store_codes(codes, S::if_nan(r, S::set_int(Format::kNanCode), code));
   }
   if constexpr (kValues) {
@@ -67,8 +67,7 @@ void minifloat_runs_as(const MinifloatArgs& args) {
     float* y = kValues ? args.y + r * args.length : nullptr;
     std::size_t i = 0;
     for (; i + S::kWidth <= args.length; i += S::kWidth) {
-      minifloat_step<S, Format, kCodes, kValues>(x + i, S::set(scale),
-                                                 kCodes ? codes + i : nullptr,
+      minifloat_step<S, Format, kCodes, kValues>(x + i, S::set(scale), kCodes ? codes + i : nullptr,
                                                  kValues ? y + i : nullptr);
     }
     for (; i < args.length; ++i) {
@@ -86,14 +85,12 @@ void minifloat_columns_as(const MinifloatArgs& args) {
     float* y = kValues ? args.y + r * args.row_stride : nullptr;
     std::size_t c = 0;
     for (; c + S::kWidth <= args.length; c += S::kWidth) {
-      minifloat_step<S, Format, kCodes, kValues>(x + c, S::load(args.scale + c),
-                                                 kCodes ? codes + c : nullptr,
-                                                 kValues ? y + c : nullptr);
+      minifloat_step<S, Format, kCodes, kValues>(
+          x + c, S::load(args.scale + c), kCodes ? codes + c : nullptr, kValues ? y + c : nullptr);
     }
     for (; c < args.length; ++c) {
-      minifloat_step<Scalar, Format, kCodes, kValues>(x + c, args.scale[c],
-                                                      kCodes ? codes + c : nullptr,
-                                                      kValues ? y + c : nullptr);
+      minifloat_step<Scalar, Format, kCodes, kValues>(
+          x + c, args.scale[c], kCodes ? codes + c : nullptr, kValues ? y + c : nullptr);
     }
   }
 }

@@ -4,6 +4,8 @@
 
 namespace halfstep::kernels {
 
-const MinifloatKernels kMinifloatNeon = {Isa::neon, minifloat_runs<Neon>, minifloat_columns<Neon>, minifloat_decode_runs<Neon>, minifloat_decode_columns<Neon>};
+const MinifloatKernels kMinifloatNeon = {Isa::neon, minifloat_runs<Neon>, minifloat_columns<Neon>,
+                                         minifloat_decode_runs<Neon>,
+                                         minifloat_decode_columns<Neon>};
 
 }  // namespace halfstep::kernels

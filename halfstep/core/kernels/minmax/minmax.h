@@ -12,7 +12,8 @@ struct MinMax {
   std::int64_t nan_count = 0, infinity_count = 0;
 };
 
-/// Smallest and largest finite value of a row of floats; NaN and infinities are left out and counted.
+/// Smallest and largest finite value of a row of floats; NaN and infinities are left out and
+/// counted.
 ///
 /// Edge: [0, 0] if there is no finite value; zero is +0 whatever its sign in the data.
 /// Runs at memory bandwidth while everything is finite; a second pass counts what is not.

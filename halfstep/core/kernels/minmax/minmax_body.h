@@ -151,8 +151,7 @@ bool column_rows(const float* x, std::size_t row_stride, std::size_t columns, fl
   }
   bool tail_nan = false;
   for (; c < columns; ++c) {
-    tail_nan =
-        column_step<Scalar, kRows>(x + c, row_stride, min + c, max + c, tail_nan);
+    tail_nan = column_step<Scalar, kRows>(x + c, row_stride, min + c, max + c, tail_nan);
   }
   return S::any(nan) || tail_nan;
 }

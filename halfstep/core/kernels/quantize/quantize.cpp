@@ -4,7 +4,9 @@
 
 namespace halfstep::kernels {
 
-const QuantizeKernels kQuantizeReference = {Isa::reference, quantize_runs<Scalar>, quantize_columns<Scalar>, dequantize_runs<Scalar>, dequantize_columns<Scalar>};
+const QuantizeKernels kQuantizeReference = {Isa::reference, quantize_runs<Scalar>,
+                                            quantize_columns<Scalar>, dequantize_runs<Scalar>,
+                                            dequantize_columns<Scalar>};
 
 const QuantizeKernels& quantize_kernels() noexcept {
   switch (active_isa()) {

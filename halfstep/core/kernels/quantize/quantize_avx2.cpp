@@ -4,6 +4,7 @@
 
 namespace halfstep::kernels {
 
-const QuantizeKernels kQuantizeAvx2 = {Isa::avx2, quantize_runs<Avx2>, quantize_columns<Avx2>, dequantize_runs<Avx2>, dequantize_columns<Avx2>};
+const QuantizeKernels kQuantizeAvx2 = {Isa::avx2, quantize_runs<Avx2>, quantize_columns<Avx2>,
+                                       dequantize_runs<Avx2>, dequantize_columns<Avx2>};
 
 }  // namespace halfstep::kernels

@@ -4,6 +4,8 @@
 
 namespace halfstep::kernels {
 
-const QuantizeKernels kQuantizeAvx512 = {Isa::avx512, quantize_runs<Avx512>, quantize_columns<Avx512>, dequantize_runs<Avx512>, dequantize_columns<Avx512>};
+const QuantizeKernels kQuantizeAvx512 = {Isa::avx512, quantize_runs<Avx512>,
+                                         quantize_columns<Avx512>, dequantize_runs<Avx512>,
+                                         dequantize_columns<Avx512>};
 
 }  // namespace halfstep::kernels

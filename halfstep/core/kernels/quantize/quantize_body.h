@@ -49,8 +49,8 @@ void quantize_step(const float* x, const Params<S>& p, typename S::F low, typena
 }
 
 template <typename S, typename Code, bool kCodes, bool kValues>
-void quantize_span(const QuantizeArgs& args, std::size_t at, std::size_t count,
-                   const Params<S>& p, const Params<Scalar>& tail) {
+void quantize_span(const QuantizeArgs& args, std::size_t at, std::size_t count, const Params<S>& p,
+                   const Params<Scalar>& tail) {
   const typename S::F low = S::set(args.low);
   const typename S::F high = S::set(args.high);
   const float* x = args.x + at;
@@ -62,9 +62,8 @@ void quantize_span(const QuantizeArgs& args, std::size_t at, std::size_t count,
                                             kValues ? y + i : nullptr);
   }
   for (; i < count; ++i) {
-    quantize_step<Scalar, Code, kCodes, kValues>(x + i, tail, args.low, args.high,
-                                                 kCodes ? codes + i : nullptr,
-                                                 kValues ? y + i : nullptr);
+    quantize_step<Scalar, Code, kCodes, kValues>(
+        x + i, tail, args.low, args.high, kCodes ? codes + i : nullptr, kValues ? y + i : nullptr);
   }
 }
 

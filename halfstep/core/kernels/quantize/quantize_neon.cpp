@@ -4,6 +4,7 @@
 
 namespace halfstep::kernels {
 
-const QuantizeKernels kQuantizeNeon = {Isa::neon, quantize_runs<Neon>, quantize_columns<Neon>, dequantize_runs<Neon>, dequantize_columns<Neon>};
+const QuantizeKernels kQuantizeNeon = {Isa::neon, quantize_runs<Neon>, quantize_columns<Neon>,
+                                       dequantize_runs<Neon>, dequantize_columns<Neon>};
 
 }  // namespace halfstep::kernels

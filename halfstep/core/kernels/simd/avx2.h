@@ -1,9 +1,9 @@
 #pragma once
 
-#include <immintrin.h>
-
 #include <cstddef>
 #include <cstdint>
+
+#include <immintrin.h>
 
 namespace halfstep::kernels {
 namespace {
@@ -69,15 +69,15 @@ struct Avx2 {
   static void store_codes(std::uint8_t* p, I v) {
     const __m256i low_bytes = _mm256_set1_epi32(0x0c080400);
     const __m256i bytes = _mm256_shuffle_epi8(v, low_bytes);
-    _mm_storel_epi64(reinterpret_cast<__m128i*>(p),
-                     _mm_unpacklo_epi32(_mm256_castsi256_si128(bytes),
-                                        _mm256_extracti128_si256(bytes, 1)));
+    _mm_storel_epi64(
+        reinterpret_cast<__m128i*>(p),
+        _mm_unpacklo_epi32(_mm256_castsi256_si128(bytes), _mm256_extracti128_si256(bytes, 1)));
   }
   static void store_codes(std::uint16_t* p, I v) {
     const __m256i kept = _mm256_and_si256(v, _mm256_set1_epi32(0xffff));
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(p),
-                     _mm_packus_epi32(_mm256_castsi256_si128(kept),
-                                      _mm256_extracti128_si256(kept, 1)));
+    _mm_storeu_si128(
+        reinterpret_cast<__m128i*>(p),
+        _mm_packus_epi32(_mm256_castsi256_si128(kept), _mm256_extracti128_si256(kept, 1)));
   }
   static I load_codes(const std::int8_t* p) { return _mm256_cvtepi8_epi32(load_8_bytes(p)); }
   static I load_codes(const std::uint8_t* p) { return _mm256_cvtepu8_epi32(load_8_bytes(p)); }

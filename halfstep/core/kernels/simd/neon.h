@@ -1,10 +1,10 @@
 #pragma once
 
-#include <arm_neon.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+
+#include <arm_neon.h>
 
 namespace halfstep::kernels {
 namespace {
@@ -26,9 +26,7 @@ struct Neon {
   static F min(F a, F b) { return vbslq_f32(vcltq_f32(a, b), a, b); }
   static F max(F a, F b) { return vbslq_f32(vcgtq_f32(a, b), a, b); }
   static F rint(F a) { return vrndnq_f32(a); }
-  static Flag unordered(F a, F b) {
-    return vmvnq_u32(vandq_u32(vceqq_f32(a, a), vceqq_f32(b, b)));
-  }
+  static Flag unordered(F a, F b) { return vmvnq_u32(vandq_u32(vceqq_f32(a, a), vceqq_f32(b, b))); }
   static Flag no_flag() { return vdupq_n_u32(0); }
   static Flag join(Flag a, Flag b) { return vorrq_u32(a, b); }
   static bool any(Flag a) { return vmaxvq_u32(a) != 0; }

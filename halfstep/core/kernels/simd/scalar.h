@@ -49,8 +49,16 @@ struct Scalar {
   static I shift_right(I a) {
     return static_cast<I>(static_cast<std::uint32_t>(a) >> kCount);
   }
-  static I bits(F a) { I v; std::memcpy(&v, &a, sizeof v); return v; }
-  static F from_bits(I a) { F v; std::memcpy(&v, &a, sizeof v); return v; }
+  static I bits(F a) {
+    I v;
+    std::memcpy(&v, &a, sizeof v);
+    return v;
+  }
+  static F from_bits(I a) {
+    F v;
+    std::memcpy(&v, &a, sizeof v);
+    return v;
+  }
   /// To nearest; `a` is a whole number that fits.
   static I to_int(F a) { return static_cast<I>(a); }
   static F to_float(I a) { return static_cast<F>(a); }

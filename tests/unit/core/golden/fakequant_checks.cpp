@@ -50,8 +50,9 @@ void check_outputs(const FakeQuantize& quantizer, GoldenTensor x, const Json& wa
   const Dtype dtype = quantizer.spec()->dtype;
   const std::vector<std::byte> codes = codes_of(quantizer, x);
   if (want.contains("q")) {
-    const bool equal = want["q"].contains("codes") ? same_codes(as_bytes(codes), want["q"])
-                                                   : same_integers(as_integers(codes, dtype), want["q"]);
+    const bool equal = want["q"].contains("codes")
+                           ? same_codes(as_bytes(codes), want["q"])
+                           : same_integers(as_integers(codes, dtype), want["q"]);
     if (!equal) {
       problems.push_back(where + "q");
     }
@@ -101,9 +102,10 @@ void check_ranges(const FakeQuantize& quantizer, const GoldenTensor& x, const Js
   const ResolvedSpec& spec = quantizer.spec();
   if (want.contains("min")) {
     const UnitGrid grid = unit_grid(spec->granularity, x.shape, spec.role());
-    const Ranges batch = with_zero_and_bounds(
-        measure_range(x.view(), grid, spec->policy, 2), spec.spec());
-    if (!same_floats(batch.min, want["min"], false) || !same_floats(batch.max, want["max"], false)) {
+    const Ranges batch =
+        with_zero_and_bounds(measure_range(x.view(), grid, spec->policy, 2), spec.spec());
+    if (!same_floats(batch.min, want["min"], false) ||
+        !same_floats(batch.max, want["max"], false)) {
       problems.push_back(where + "range of the batch");
     }
   }
@@ -168,8 +170,9 @@ std::uint32_t crc32(const std::byte* data, std::size_t size) {
 template <typename T>
 std::string crc_text(const std::vector<T>& values) {
   char text[16];
-  std::snprintf(text, sizeof text, "%08x",
-                crc32(reinterpret_cast<const std::byte*>(values.data()), values.size() * sizeof(T)));
+  std::snprintf(
+      text, sizeof text, "%08x",
+      crc32(reinterpret_cast<const std::byte*>(values.data()), values.size() * sizeof(T)));
   return text;
 }
 
@@ -184,11 +187,9 @@ std::vector<float> bulk_input(const Json& test) {
     z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
     z ^= z >> 31;
     if (test["mode"] == "uniform") {
-      value = static_cast<float>(
-          (static_cast<double>(z >> 40) - 0x1p23) * 0x1p-20);
+      value = static_cast<float>((static_cast<double>(z >> 40) - 0x1p23) * 0x1p-20);
     } else {
-      const std::uint64_t bits =
-          (z >> 63 << 31) | ((117 + (z >> 40) % 14) << 23) | (z & 0x7FFFFFU);
+      const std::uint64_t bits = (z >> 63 << 31) | ((117 + (z >> 40) % 14) << 23) | (z & 0x7FFFFFU);
       value = std::bit_cast<float>(static_cast<std::uint32_t>(bits));
     }
   }
@@ -249,13 +250,15 @@ Problems check_fakequant(const Json& test) {
   }
   Problems problems;
   const ResolvedSpec& spec = quantizer->spec();
-  if (Json(bits(spec->dtype)) != expect["n_bits"] || Json(spec.quant_min()) != expect["quant_min"] ||
+  if (Json(bits(spec->dtype)) != expect["n_bits"] ||
+      Json(spec.quant_min()) != expect["quant_min"] ||
       Json(spec.quant_max()) != expect["quant_max"] ||
       Json(name(get_target_dtype(spec->dtype))) != expect["target_dtype"]) {
     problems.emplace_back("fields");
   }
   bool going_on = true;
-  for (std::size_t i = 0; going_on && i < test["inputs"].size() && i < expect["steps"].size(); ++i) {
+  for (std::size_t i = 0; going_on && i < test["inputs"].size() && i < expect["steps"].size();
+       ++i) {
     going_on = check_step(*quantizer, read_tensor(test["inputs"][i]), expect["steps"][i],
                           "step " + std::to_string(i) + " ", problems);
   }

@@ -1,13 +1,13 @@
 // Every golden vector, on every kernel path. What we do otherwise on purpose is listed in
 // tests/golden/deviations.json, with the reason; a listed vector that matches is a failure too.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <map>
 #include <set>
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "halfstep/core/kernels/isa.h"
 #include "tests/unit/core/golden/vectors.h"
@@ -18,11 +18,11 @@ namespace {
 using Check = Problems (*)(const Json&);
 
 const std::map<std::string, Check> kChecks = {
-    {"block", check_block},       {"bulk", check_bulk},
-    {"cast", check_cast},         {"dtype", check_dtype},
+    {"block", check_block},         {"bulk", check_bulk},
+    {"cast", check_cast},           {"dtype", check_dtype},
     {"fakequant", check_fakequant}, {"histogram", check_histogram},
-    {"observer", check_observer}, {"spec", check_spec},
-    {"fq_tensor", check_torch_op}, {"fq_tensor_qparams", check_torch_op},
+    {"observer", check_observer},   {"spec", check_spec},
+    {"fq_tensor", check_torch_op},  {"fq_tensor_qparams", check_torch_op},
     {"fq_channel", check_torch_op}, {"q_tensor", check_torch_op},
     {"q_channel", check_torch_op}};
 

@@ -141,8 +141,8 @@ Problems check_dtype(const Json& test) {
   check("range_symmetric", [&] { return range(Scheme::symmetric); });
   check("range_asymmetric", [&] { return range(Scheme::asymmetric); });
   check("range_symmetric_with_clipping", [&] { return range(Scheme::symmetric_with_clipping); });
-  expect_equal(Json(broken_rules({.dtype = dtype}).empty()), expect["spec_accepts"],
-               "spec_accepts", problems);
+  expect_equal(Json(broken_rules({.dtype = dtype}).empty()), expect["spec_accepts"], "spec_accepts",
+               problems);
   return problems;
 }
 

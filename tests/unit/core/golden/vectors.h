@@ -124,7 +124,8 @@ inline bool same(const GoldenTensor& found, const Json& expected, bool zero_sign
       found.values);
 }
 
-/// Floats against a tensor of any type, whose values must be equal as float32; shapes are not compared.
+/// Floats against a tensor of any type, whose values must be equal as float32; shapes are not
+/// compared.
 inline bool same_floats(const std::vector<float>& found, const Json& expected,
                         bool zero_sign = true) {
   const std::vector<float> wanted = read_tensor(expected).floats();
@@ -157,8 +158,8 @@ bool same_integers(const std::vector<T>& found, const Json& expected) {
 
 /// Bytes as two hex digits each; "--" is skipped.
 inline bool same_codes(const std::vector<std::uint8_t>& found, const Json& expected) {
-  const std::string hex = expected.is_string() ? expected.get<std::string>()
-                                               : expected["codes"].get<std::string>();
+  const std::string hex =
+      expected.is_string() ? expected.get<std::string>() : expected["codes"].get<std::string>();
   if (hex.size() != 2 * found.size()) {
     return false;
   }

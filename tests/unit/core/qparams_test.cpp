@@ -1,0 +1,63 @@
+#include <cmath>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "halfstep/core/quantize.h"
+#include "halfstep/support/error.h"
+
+namespace halfstep {
+namespace {
+
+QParams params(const QuantizationSpec& spec, float min, float max) {
+  return choose_qparams({.min = {min}, .max = {max}}, resolve(spec, Role::weight),
+                        unit_grid(PerTensor{}, {4}, Role::weight));
+}
+
+TEST(QParams, SeedsTables) {
+  EXPECT_EQ(params({}, -1, 2).scale[0], 2.0F / 127.5F);
+  EXPECT_EQ(params({.qscheme = Scheme::symmetric_with_clipping}, -1, 2).scale[0], 2.0F / 127.0F);
+  const QParams affine = params({.dtype = Dtype::uint8, .qscheme = Scheme::asymmetric}, -1, 2);
+  EXPECT_EQ(affine.scale[0], 3.0F / 255.0F);
+  EXPECT_EQ(affine.zero_point[0], 85);
+  EXPECT_EQ(params({.dtype = Dtype::uint4}, -1, 2).zero_point[0], 8);
+  const QParams minval = params({.qformulation = Formulation::minval}, -1, 2);
+  EXPECT_EQ(minval.minval[0], -2.0F);
+  EXPECT_EQ(params({.dtype = Dtype::float8_e4m3fn}, -1, 2).scale[0], 2.0F / 448.0F);
+}
+
+TEST(QParams, EpsIsTheSmallestScale) {
+  EXPECT_EQ(params({}, 0, 0).scale[0], 0x1p-23F);
+  EXPECT_EQ(params({.eps = 0}, 0, 1e-10F).scale[0], 1e-10F / 127.5F);
+  EXPECT_EQ(params({.eps = 0.5}, 0, 1).scale[0], 0.5F);
+}
+
+TEST(QParams, SafeRangesDoNotOverflow) {
+  QuantizationSpec spec{.qscheme = Scheme::asymmetric};
+  EXPECT_TRUE(std::isinf(params(spec, -3e38F, 3e38F).scale[0]));
+  spec.policy = Policy::safe;
+  const QParams safe = params(spec, -3e38F, 3e38F);
+  EXPECT_FLOAT_EQ(safe.scale[0], 2.3529411e36F);
+  EXPECT_EQ(safe.zero_point[0], 0);
+}
+
+TEST(QParams, ZeroPointsBeyondInt32AreRefused) {
+  EXPECT_THROW((void)params({.dtype = Dtype::uint32}, -1, 1), Error);
+  EXPECT_EQ(params({.dtype = Dtype::uint32, .qscheme = Scheme::asymmetric}, 0, 1).zero_point[0], 0);
+}
+
+TEST(QParams, CountsMustFit) {
+  EXPECT_THROW((void)choose_qparams({.min = {0, 0}, .max = {1, 1}}, resolve({}, Role::weight),
+                                    unit_grid(PerTensor{}, {4}, Role::weight)),
+               Error);
+}
+
+TEST(QParams, FitTakesFixedBounds) {
+  const std::vector<float> x = {5, -7};
+  const Mapping mapping = fit(TensorView<const float>(x.data(), {2}),
+                              resolve({.float_min = -1.0, .float_max = 1.0}, Role::weight));
+  EXPECT_EQ(mapping.qparams.scale[0], 1.0F / 127.5F);
+}
+
+}  // namespace
+}  // namespace halfstep
