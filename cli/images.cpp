@@ -161,7 +161,7 @@ void Worker::fail_ended() {
   int status = 0;
   waitpid(process_, &status, 0);
   process_ = -1;
-  std::string text(1 << 16, '\0');
+  std::string text(65536, '\0');
   const ssize_t count = pread(messages_.get(), text.data(), text.size(), 0);
   text.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
   while (!text.empty() && text.back() == '\n') {

@@ -42,7 +42,7 @@ class ProgressLine final : public Progress {
     std::chrono::milliseconds bar{100};             ///< between two drawings
     std::chrono::milliseconds log_first{5'000};     ///< in a log: until the first line of a phase,
     std::chrono::milliseconds log_longest{30'000};  ///< then twice as long each time up to this
-    std::chrono::milliseconds kept{1'000};  ///< a phase this long leaves its last line behind
+    std::chrono::milliseconds kept{5'000};  ///< a phase this long leaves its last line behind
   };
   using Write = std::function<void(std::string_view)>;
 

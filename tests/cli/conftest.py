@@ -156,7 +156,7 @@ def refused(halfstep: Command) -> Callable[..., str]:
 
     def check(job: Job, code: int, *words: str, more: tuple[object, ...] = ()) -> str:
         result = halfstep(*job.arguments(*more), code=code)
-        assert result.err.startswith("error: "), result.err
+        assert any(line.startswith("error: ") for line in result.err.splitlines()), result.err
         for word in words:
             assert word in result.err, f"expected {word!r} in: {result.err}"
         assert result.out == ""

@@ -32,7 +32,7 @@ def test_model_and_encodings(halfstep, job):
                  str(job.output), str(encodings)):  # fmt: skip
         assert word in result.out, f"{word!r} not in\n{result.out}"
     assert len(result.out.splitlines()) < 40
-    assert result.err == ""
+    assert "warning" not in result.err
 
 
 def test_json(halfstep, job):
@@ -111,7 +111,7 @@ def test_exclude_and_set(halfstep, job):
 def test_quiet(halfstep, job):
     assert "SQNR" in halfstep(*job.arguments("-q")).out
     result = halfstep(*job.arguments("-qq", "--force"))
-    assert (result.out, result.err) == ("", "")
+    assert (result.out, result.err) == ("", "")  # no progress either, however slow the machine
 
 
 def test_no_check(halfstep, job):

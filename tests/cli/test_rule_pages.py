@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAGES = sorted((ROOT / "docs/rules").glob("*.md"))
-RULE = re.compile(r'"([a-z]+/[a-z]+(?:-[a-z]+)*)"')
+RULE = re.compile(r'"([a-z]+/[a-z][a-z0-9]*(?:-[a-z0-9]+)*)"')
 
 
 def used_rules() -> set[str]:
@@ -25,7 +25,7 @@ def test_rules_and_pages_agree():
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_page(page, halfstep):
     lines = page.read_text(encoding="utf-8").splitlines()
-    rule = re.fullmatch(r"# ([a-z]+/[a-z-]+): .+", lines[0])
+    rule = re.fullmatch(r"# ([a-z]+/[a-z0-9-]+): .+", lines[0])
     assert rule and rule[1].replace("/", "-") == page.stem
     assert max(map(len, lines)) <= 120
     assert halfstep("rule", rule[1]).out == page.read_text(encoding="utf-8")
