@@ -1,6 +1,7 @@
 #include "halfstep/core/kernels/isa.h"
 
 #include <atomic>
+#include <initializer_list>
 
 namespace halfstep::kernels {
 namespace {
