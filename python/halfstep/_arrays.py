@@ -28,7 +28,8 @@ def dtype_named(name: str) -> np.dtype[Any]:
     except ImportError as error:
         message = f"NumPy has no dtype {name}; `pip install ml_dtypes` brings it"
         raise ImportError(message) from error
-    return np.dtype(getattr(ml_dtypes, name))
+    found: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
+    return found
 
 
 def as_array(value: Any) -> Array:

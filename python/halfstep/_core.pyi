@@ -1,12 +1,15 @@
 """The native part of halfstep. Use it through the package `halfstep`."""
 
+from collections.abc import Iterator, Sequence
 import os
 import pathlib
-from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
 import numpy
 from numpy.typing import NDArray
+
+
+def version() -> str: ...
 
 class Diagnostic:
     """
@@ -32,43 +35,54 @@ class Diagnostic:
         """What was found, what was done, what would help."""
 
     def __str__(self) -> str: ...
+
     def __repr__(self) -> str: ...
-    def __eq__(self, arg: Diagnostic, /) -> bool: ...
+
+    def __eq__(self, other: object, /) -> bool: ...
 
 class Spec:
     """The checked fields behind a halfstep.QuantizationSpec."""
 
     def __init__(self, fields: dict, extra_fields: Sequence[str]) -> None: ...
+
     def to_dict(self) -> dict[str, Any]: ...
+
     def check_export(self, backend: str, role: str) -> None: ...
 
 def check_granularity(granularity: object) -> dict[str, Any]:
     """The same granularity with every key."""
 
-def parse_config(text: str, file: str) -> object:
+def parse_config(text: str, file: str) -> Any:
     """
     The content of a configuration file; the ending of `file` says whether it is YAML, TOML or JSON.
     """
 
 def canonical_dtype(dtype: str) -> str: ...
+
 def get_n_bits_from_dtype(dtype: str) -> int: ...
+
 def get_target_dtype(dtype: str) -> str: ...
+
 def get_quant_range(dtype: str, qscheme: str) -> tuple[float, float]: ...
 
 class Ranges:
     """Smallest and largest value of each unit, units in row-major order."""
 
-    def __init__(self, min: object, max: object, dtype: str = "float32") -> None: ...
+    def __init__(self, min: object, max: object, dtype: str = 'float32') -> None: ...
+
     @property
     def min(self) -> NDArray[numpy.float32]: ...
+
     @property
     def max(self) -> NDArray[numpy.float32]: ...
+
     @property
     def nan_count(self) -> int:
         """NaN left out under the policy "safe"."""
 
     @property
     def infinity_count(self) -> int: ...
+
     @property
     def dtype(self) -> str:
         """Type that arithmetic with the range rounds to."""
@@ -77,6 +91,7 @@ class UnitGrid:
     """How a tensor of one shape splits into units."""
 
     def __init__(self, granularity: object, shape: Sequence[int], role: str) -> None: ...
+
     @property
     def shape(self) -> tuple[int, ...]:
         """Of the tensor."""
@@ -97,61 +112,72 @@ class Mapping:
     Units:  scale in units of x per step, zero_point in steps, minval in units of x
     """
 
-    def __init__(
-        self,
-        spec: Spec,
-        role: str,
-        shape: Sequence[int],
-        scale: Sequence[float],
-        zero_point: Sequence[int] = [],
-        minval: Sequence[float] = [],
-    ) -> None: ...
+    def __init__(self, spec: Spec, role: str, shape: Sequence[int], scale: Sequence[float], zero_point: Sequence[int] = [], minval: Sequence[float] = []) -> None: ...
+
     @property
     def grid(self) -> UnitGrid: ...
+
     @property
     def dtype(self) -> str: ...
+
     @property
     def quant_min(self) -> float: ...
+
     @property
     def quant_max(self) -> float: ...
+
     @property
     def scale(self) -> NDArray[numpy.float32]: ...
+
     @property
     def zero_point(self) -> NDArray[numpy.int32] | None: ...
+
     @property
     def minval(self) -> NDArray[numpy.float32] | None: ...
+
     @property
     def block_scale(self) -> NDArray[numpy.int32] | None: ...
+
     @property
     def channel_scale(self) -> NDArray[numpy.float32] | None: ...
 
 def fit(x: object, spec: Spec, role: str, threads: int = 1) -> Mapping: ...
-def measure_range(
-    x: object, grid: UnitGrid, *, policy: str = "reference", threads: int = 1
-) -> Ranges: ...
+
+def measure_range(x: object, grid: UnitGrid, *, policy: str = 'reference', threads: int = 1) -> Ranges: ...
+
 def choose_qparams(ranges: Ranges, spec: Spec, role: str, grid: UnitGrid) -> Mapping: ...
-def quantize_array(x: object, mapping: Mapping, threads: int = 1) -> object: ...
-def dequantize_array(
-    q: object, mapping: Mapping, dtype: str = "float32", out: object | None = None, threads: int = 1
-) -> object: ...
-def fake_quantize_array(
-    x: object, mapping: Mapping, out: object | None = None, threads: int = 1
-) -> object: ...
-def gradient_mask(x: object, mapping: Mapping) -> object: ...
-def pack(q: object, dtype: str) -> object: ...
-def unpack(packed: object, dtype: str, shape: Sequence[int]) -> object: ...
+
+def quantize_array(x: object, mapping: Mapping, threads: int = 1) -> Any: ...
+
+def dequantize_array(q: object, mapping: Mapping, dtype: str = 'float32', out: object | None = None, threads: int = 1) -> Any: ...
+
+def fake_quantize_array(x: object, mapping: Mapping, out: object | None = None, threads: int = 1) -> Any: ...
+
+def gradient_mask(x: object, mapping: Mapping) -> Any: ...
+
+def pack(q: object, dtype: str) -> Any: ...
+
+def unpack(packed: object, dtype: str, shape: Sequence[int]) -> Any: ...
+
 def register_component(family: str, name: str) -> None: ...
+
 def registered_components(family: str) -> list[str]: ...
 
 class QParamsCalculator:
     """A calculator of the library, by the name in the spec."""
 
     def __init__(self, spec: Spec, role: str) -> None: ...
+
     def update(self, batch: Ranges) -> None: ...
+
     def range(self) -> Ranges: ...
+
     def reset(self) -> None: ...
+
     def state(self) -> dict[str, Any]: ...
+
     def load_state(self, state: object) -> None: ...
+
     def merge(self, other: QParamsCalculator) -> None: ...
 
 class StoredQParams:
@@ -159,10 +185,13 @@ class StoredQParams:
 
     @property
     def scale(self) -> NDArray[numpy.float32]: ...
+
     @property
     def zero_point(self) -> NDArray[numpy.int32] | None: ...
+
     @property
     def minval(self) -> NDArray[numpy.float32] | None: ...
+
     @property
     def quant_offset(self) -> int | None: ...
 
@@ -170,88 +199,109 @@ class FakeQuantizer:
     """The library's part of halfstep.FakeQuantize."""
 
     def __init__(self, spec: Spec, role: str) -> None: ...
-    def forward(self, x: object, out: object | None = None, threads: int = 1) -> object: ...
+
+    def forward(self, x: object, out: object | None = None, threads: int = 1) -> Any: ...
+
     def observe(self, x: object, threads: int = 1) -> None: ...
+
     def calculate_qparams(self) -> StoredQParams: ...
-    def quantize(self, x: object, threads: int = 1) -> object: ...
-    def dequantize(
-        self, q: object, dtype: str, out: object | None = None, threads: int = 1
-    ) -> object: ...
-    def fake_quantize(self, x: object, out: object | None = None, threads: int = 1) -> object: ...
+
+    def quantize(self, x: object, threads: int = 1) -> Any: ...
+
+    def dequantize(self, q: object, dtype: str, out: object | None = None, threads: int = 1) -> Any: ...
+
+    def fake_quantize(self, x: object, out: object | None = None, threads: int = 1) -> Any: ...
+
     def mapping(self, shape: Sequence[int]) -> Mapping: ...
+
     def enable_observer(self) -> None: ...
+
     def disable_observer(self) -> None: ...
+
     def enable_fake_quant(self) -> None: ...
+
     def disable_fake_quant(self) -> None: ...
+
     @property
     def observer_enabled(self) -> bool: ...
+
     @property
     def fake_quant_enabled(self) -> bool: ...
+
     @property
     def disabled(self) -> bool: ...
+
     @property
     def observed(self) -> bool: ...
+
     @property
     def quant_min(self) -> float: ...
+
     @property
     def quant_max(self) -> float: ...
+
     def set_granularity(self, granularity: object) -> None: ...
+
     def range(self) -> Ranges: ...
+
     def reset(self) -> None: ...
+
     def state(self) -> dict[str, Any]: ...
+
     def load_state(self, state: object) -> None: ...
+
     def merge(self, other: FakeQuantizer) -> None: ...
 
 class Observer:
     """The library's part of the torch-like observers."""
 
     def __init__(self, class_name: str, arguments: dict) -> None: ...
+
     def observe(self, x: object, threads: int = 1) -> None: ...
+
     def calculate_qparams(self) -> tuple: ...
+
     def reset_min_max_vals(self) -> None: ...
+
     @property
     def min_val(self) -> NDArray[numpy.float32]: ...
+
     @property
     def max_val(self) -> NDArray[numpy.float32]: ...
+
     @property
     def quant_min(self) -> int: ...
+
     @property
     def quant_max(self) -> int: ...
+
     @property
     def nan_count(self) -> int: ...
+
     @property
     def infinity_count(self) -> int: ...
+
     @property
     def dtype(self) -> str: ...
+
     @property
     def qscheme(self) -> str: ...
+
     @property
     def histogram(self) -> NDArray[numpy.float64]: ...
+
     @property
     def chosen_range(self) -> tuple[float, float]: ...
+
     def state(self) -> dict[str, Any]: ...
+
     def load_state(self, state: object) -> None: ...
+
     def merge(self, other: Observer) -> None: ...
 
-def fake_quantize_affine(
-    x: object,
-    scale: Sequence[float],
-    zero_point: Sequence[int],
-    quant_min: int,
-    quant_max: int,
-    axis: int | None = None,
-    rounding: str = "reciprocal",
-    out: object | None = None,
-) -> object: ...
-def quantize_affine(
-    x: object,
-    scale: Sequence[float],
-    zero_point: Sequence[int],
-    quant_min: int,
-    quant_max: int,
-    axis: int | None = None,
-    rounding: str = "reciprocal",
-) -> NDArray[numpy.int64]: ...
+def fake_quantize_affine(x: object, scale: Sequence[float], zero_point: Sequence[int], quant_min: int, quant_max: int, axis: int | None = None, rounding: str = 'reciprocal', out: object | None = None) -> Any: ...
+
+def quantize_affine(x: object, scale: Sequence[float], zero_point: Sequence[int], quant_min: int, quant_max: int, axis: int | None = None, rounding: str = 'reciprocal') -> NDArray[numpy.int64]: ...
 
 class Model:
     """
@@ -269,7 +319,7 @@ class Model:
         """
 
     @staticmethod
-    def from_bytes(content: bytes, name: str = "model from memory") -> Model:
+    def from_bytes(content: bytes, name: str = 'model from memory') -> Model:
         """
         The model in `content`, a serialized ModelProto. `name` stands in messages.
 
@@ -323,23 +373,14 @@ class Encoding:
     Units:   scale is in units of the tensor per step, zero_point in steps
     """
 
-    def __init__(
-        self,
-        dtype: str,
-        scale: Sequence[float] = [],
-        zero_point: Sequence[int] = [],
-        *,
-        granularity: object | None = None,
-        shape: Sequence[int] = (),
-        minval: Sequence[float] = [],
-        block_scale: Sequence[int] = [],
-    ) -> None:
+    def __init__(self, dtype: str, scale: Sequence[float] = [], zero_point: Sequence[int] = [], *, granularity: object | None = None, shape: Sequence[int] = (), minval: Sequence[float] = [], block_scale: Sequence[int] = []) -> None:
         """
         Values row-major as flat lists, `shape` as above; no scale: a float type.
         """
 
     @property
     def dtype(self) -> str: ...
+
     @property
     def granularity(self) -> dict[str, Any]:
         """As in a QuantizationSpec: {'type': 'per_channel', 'axis': 0}."""
@@ -374,11 +415,13 @@ class Encoding:
 
     @property
     def is_float(self) -> bool: ...
+
     @property
     def symmetric(self) -> bool:
         """All zero points 0 in a signed type, 2^(bits-1) in an unsigned one."""
 
-    def __eq__(self, arg: Encoding, /) -> bool: ...
+    def __eq__(self, other: object, /) -> bool: ...
+
     def __repr__(self) -> str: ...
 
 class EncodingTable:
@@ -387,12 +430,19 @@ class EncodingTable:
     """
 
     def __init__(self) -> None: ...
+
     def __len__(self) -> int: ...
+
     def __contains__(self, arg: str, /) -> bool: ...
+
     def __getitem__(self, arg: str, /) -> Encoding: ...
+
     def __setitem__(self, arg0: str, arg1: Encoding, /) -> None: ...
+
     def __delitem__(self, arg: str, /) -> None: ...
+
     def __iter__(self) -> Iterator: ...
+
     def keys(self) -> list[str]:
         """Tensor names."""
 
@@ -409,6 +459,7 @@ class EncodingTable:
         """
 
     def set_use(self, node: str, slot: int, encoding: Encoding) -> None: ...
+
     def overridden_by(self, overrides: EncodingTable) -> EncodingTable:
         """
         This table with every entry of `overrides` laid over it.
@@ -416,7 +467,8 @@ class EncodingTable:
         Source: QAIRT quantization specification, "Quantization processing".
         """
 
-    def __eq__(self, arg: EncodingTable, /) -> bool: ...
+    def __eq__(self, other: object, /) -> bool: ...
+
     def __repr__(self) -> str: ...
 
 class EncodingsFile:
@@ -444,9 +496,8 @@ class EncodingsFile:
     def diagnostics(self) -> list[Diagnostic]: ...
 
 def load_onnx(path: str | os.PathLike) -> tuple[Model, list[Diagnostic]]: ...
-def read_encodings(
-    path: str | os.PathLike, model: Model, *, lenient: bool = False
-) -> EncodingsFile:
+
+def read_encodings(path: str | os.PathLike, model: Model, *, lenient: bool = False) -> EncodingsFile:
     """
     Reads an encodings file of any version (none, 0.x, 1.x, 2.x) for `model`, whose graph decides what a tensor is.
 
@@ -462,8 +513,10 @@ class TensorInfo:
 
     @property
     def name(self) -> str: ...
+
     @property
     def dtype(self) -> str: ...
+
     @property
     def shape(self) -> tuple[int, ...]:
         """-1 is any extent."""
@@ -475,8 +528,10 @@ class Session:
 
     @property
     def inputs(self) -> list[TensorInfo]: ...
+
     @property
     def outputs(self) -> list[TensorInfo]: ...
+
     def run(self, feeds: object) -> dict[str, Any]:
         """
         The outputs by name for `feeds`, arrays by input name (or one array for one input).
@@ -503,7 +558,7 @@ class Engine:
     def open(self, path: str | os.PathLike, *, threads: int = 1, optimize: bool = True) -> Session:
         """The same for a model file."""
 
-def make_onnxruntime_engine(library: str = "") -> Engine:
+def make_onnxruntime_engine(library: str = '') -> Engine:
     """
     ONNX Runtime as the engine. `library` is the path of its shared library; the package halfstep fills in that of the installed onnxruntime.
 
@@ -519,7 +574,7 @@ def write_qdq(model: Model, encodings: EncodingTable, *, threads: int = 1) -> li
     Errors: Unsupported naming the tensor if ONNX cannot say an encoding; InvalidArgument if an encoding does not fit its tensor.
     """
 
-def write_encodings(encodings: EncodingTable, model: Model, *, version: str = "2.0.0") -> str:
+def write_encodings(encodings: EncodingTable, model: Model, *, version: str = '2.0.0') -> str:
     """
     The text of the encodings file, entries in the order of the graph of `model`, which is the one without Q/DQ.
 
@@ -535,8 +590,10 @@ class TensorStatistics:
 
     @property
     def min(self) -> float: ...
+
     @property
     def max(self) -> float: ...
+
     @property
     def values(self) -> int:
         """Number of values seen."""
@@ -547,6 +604,7 @@ class TensorStatistics:
 
     @property
     def infinity_count(self) -> int: ...
+
     def __repr__(self) -> str: ...
 
 class CalibrationResult:
@@ -566,67 +624,82 @@ class CalibrationResult:
 def sample_inputs(model: Model) -> list[TensorInfo]:
     """The inputs that a sample must give: graph inputs without a default."""
 
-def calibrate(
-    model: Model,
-    engine: Engine,
-    calibration: object | None,
-    tensors: dict,
-    *,
-    threads: int = 1,
-    cast_inputs: bool = False,
-    progress: object | None = None,
-) -> CalibrationResult: ...
+def calibrate(model: Model, engine: Engine, calibration: object | None, tensors: dict, *, threads: int = 1, cast_inputs: bool = False, progress: object | None = None) -> CalibrationResult: ...
 
 class QuantizeRequest:
     """What quantize() is asked to do."""
 
     def __init__(self) -> None: ...
+
     @property
     def output(self) -> pathlib.Path: ...
+
     @output.setter
     def output(self, arg: str | os.PathLike, /) -> None: ...
+
     @property
     def encodings_out(self) -> pathlib.Path: ...
+
     @encodings_out.setter
     def encodings_out(self, arg: str | os.PathLike, /) -> None: ...
+
     @property
     def recipe(self) -> str: ...
+
     @recipe.setter
     def recipe(self, arg: str, /) -> None: ...
+
     @property
     def set(self) -> list[str]: ...
+
     @set.setter
     def set(self, arg: Sequence[str], /) -> None: ...
+
     @property
     def exclude(self) -> list[str]: ...
+
     @exclude.setter
     def exclude(self, arg: Sequence[str], /) -> None: ...
+
     @property
     def target(self) -> str: ...
+
     @target.setter
     def target(self, arg: str, /) -> None: ...
+
     @property
     def threads(self) -> int: ...
+
     @threads.setter
     def threads(self, arg: int, /) -> None: ...
+
     @property
     def dry_run(self) -> bool: ...
+
     @dry_run.setter
     def dry_run(self, arg: bool, /) -> None: ...
+
     @property
     def check(self) -> bool: ...
+
     @check.setter
     def check(self, arg: bool, /) -> None: ...
+
     @property
     def strict(self) -> bool: ...
+
     @strict.setter
     def strict(self, arg: bool, /) -> None: ...
+
     @property
     def force(self) -> bool: ...
+
     @force.setter
     def force(self, arg: bool, /) -> None: ...
+
     @property
     def check_samples(self) -> int: ...
+
     @check_samples.setter
     def check_samples(self, arg: int, /) -> None: ...
 
@@ -652,13 +725,5 @@ class QuantizeResult:
         """What was decided or noticed, as Diagnostic objects."""
 
 def inspect(model: Model) -> dict[str, Any]: ...
-def quantize(
-    model: Model,
-    engine: Engine | None,
-    calibration: object | None,
-    request: QuantizeRequest,
-    loading: Sequence[Diagnostic],
-    *,
-    cast_inputs: bool = False,
-    progress: object | None = None,
-) -> QuantizeResult: ...
+
+def quantize(model: Model, engine: Engine | None, calibration: object | None, request: QuantizeRequest, loading: Sequence[Diagnostic], *, cast_inputs: bool = False, progress: object | None = None) -> QuantizeResult: ...

@@ -160,15 +160,15 @@ class FakeQuantizeImplBase(_Member):
 
         Formula: q = clamp(round(x / scale) + zero_point, quant_min, quant_max)
         """
-        return _core.quantize_array(x, mapping)
+        return np.asarray(_core.quantize_array(x, mapping))
 
     def dequantize(self, q: Array, mapping: _core.Mapping) -> Array:
         """Values of the codes `q`. Formula: x = (q - zero_point) * scale"""
-        return _core.dequantize_array(q, mapping)
+        return np.asarray(_core.dequantize_array(q, mapping))
 
     def fake_quantize(self, x: Array, mapping: _core.Mapping) -> Array:
         """dequantize(quantize(x)), in the type of x."""
-        return _core.fake_quantize_array(x, mapping)
+        return np.asarray(_core.fake_quantize_array(x, mapping))
 
 
 class _NativeCalculator(QParamsCalculatorBase):
