@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "halfstep/inspect_traps.h"
+#include "halfstep/model/check.h"
 #include "halfstep/model/graph_index.h"
 #include "halfstep/model/op_facts.h"
 #include "halfstep/model/values.h"
@@ -27,6 +28,9 @@ std::string domain_name(const std::string& domain) { return domain.empty() ? "ai
 std::string op_name(const onnx::NodeProto& node) {
   return is_onnx_domain(node) ? node.op_type() : node.domain() + "." + node.op_type();
 }
+
+// Reports are text; the checked names of a model are, but what else stands in it need not be.
+std::string text(const std::string& bytes) { return is_utf8(bytes) ? bytes : "(not text)"; }
 
 std::string type_name(const onnx::TypeProto& type) {
   switch (type.value_case()) {
@@ -53,7 +57,7 @@ PortReport port(const onnx::ValueInfoProto& value) {
   if (report.has_shape) {
     for (const auto& dim : value.type().tensor_type().shape().dim()) {
       report.shape.push_back(dim.has_dim_value()   ? std::to_string(dim.dim_value())
-                             : dim.has_dim_param() ? dim.dim_param()
+                             : dim.has_dim_param() ? text(dim.dim_param())
                                                    : "?");
     }
   }
@@ -70,7 +74,7 @@ void describe_header(const onnx::ModelProto& proto, ModelReport& report) {
     report.producer += (report.producer.empty() ? "" : " ") + proto.producer_version();
   }
   for (const auto& entry : proto.metadata_props()) {
-    report.metadata[entry.key()] = entry.value();
+    report.metadata[text(entry.key())] = text(entry.value());
   }
 }
 
@@ -92,7 +96,7 @@ void describe_graph(const onnx::ModelProto& proto, const GraphIndex& index, Mode
   for_each_graph(graph, [&report](const onnx::GraphProto&) { ++report.subgraphs; });
   --report.subgraphs;  // the main graph itself
   for (const auto& function : proto.functions()) {
-    report.functions.push_back(function.domain() + "." + function.name());
+    report.functions.push_back(text(function.domain() + "." + function.name()));
   }
   std::set<std::string> custom;
   for_each_node(proto, [&](const onnx::NodeProto& node) {

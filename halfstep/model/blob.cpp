@@ -11,6 +11,8 @@
 #include <string_view>
 #include <system_error>
 
+#include <google/protobuf/stubs/logging.h>
+
 namespace halfstep {
 
 std::string token_text(const BlobToken& token) {
@@ -59,6 +61,11 @@ void write_blob(const Blob& blob, const std::function<void(std::span<const std::
       blob.file->drop(piece);
     }
   }
+}
+
+std::string serialize_message(const onnx::ModelProto& model) {
+  const google::protobuf::LogSilencer quiet;  // it prints about text that is not UTF-8
+  return model.SerializeAsString();
 }
 
 void clear_data(onnx::TensorProto& tensor) {

@@ -44,6 +44,8 @@ void set_token(onnx::TensorProto& tensor, const BlobToken& token);
 /// Hands the bytes to `sink` in pieces and lets their pages go, so that a large tensor is never
 /// resident as a whole.
 void write_blob(const Blob& blob, const std::function<void(std::span<const std::byte>)>& sink);
+/// The wire format of `model` as it is, tokens included.
+[[nodiscard]] std::string serialize_message(const onnx::ModelProto& model);
 /// Clears every field that holds or locates data.
 void clear_data(onnx::TensorProto& tensor);
 

@@ -83,7 +83,7 @@ std::string one_line(std::string text) {
 }
 
 // Length of the UTF-8 sequence that begins with `byte`; 0 if none does.
-std::size_t sequence_length(unsigned char byte) {
+std::size_t sequence_length(unsigned char byte) noexcept {
   if (byte < 0x80) {
     return 1;
   }
@@ -94,27 +94,6 @@ std::size_t sequence_length(unsigned char byte) {
     return 3;
   }
   return byte >= 0xF0 && byte < 0xF5 ? 4 : 0;
-}
-
-bool is_utf8(std::string_view text) {
-  for (std::size_t at = 0; at < text.size();) {
-    const auto first = static_cast<unsigned char>(text[at]);
-    const std::size_t length = sequence_length(first);
-    if (length == 0 || at + length > text.size()) {
-      return false;
-    }
-    for (std::size_t i = 1; i < length; ++i) {
-      const auto next = static_cast<unsigned char>(text[at + i]);
-      // The second byte also tells overlong forms, surrogates and numbers beyond Unicode.
-      const unsigned low = i > 1 ? 0x80 : first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
-      const unsigned high = i > 1 ? 0xBF : first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
-      if (next < low || next > high) {
-        return false;
-      }
-    }
-    at += length;
-  }
-  return true;
 }
 
 void check_names(const onnx::ModelProto& model) {
@@ -149,6 +128,27 @@ void check_names(const onnx::ModelProto& model) {
 }
 
 }  // namespace
+
+bool is_utf8(std::string_view text) noexcept {
+  for (std::size_t at = 0; at < text.size();) {
+    const auto first = static_cast<unsigned char>(text[at]);
+    const std::size_t length = sequence_length(first);
+    if (length == 0 || at + length > text.size()) {
+      return false;
+    }
+    for (std::size_t i = 1; i < length; ++i) {
+      const auto next = static_cast<unsigned char>(text[at + i]);
+      // The second byte also tells overlong forms, surrogates and numbers beyond Unicode.
+      const unsigned low = i > 1 ? 0x80 : first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
+      const unsigned high = i > 1 ? 0xBF : first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
+      if (next < low || next > high) {
+        return false;
+      }
+    }
+    at += length;
+  }
+  return true;
+}
 
 void check_model(const onnx::ModelProto& model) {
   if (model.ir_version() > onnx::IR_VERSION) {

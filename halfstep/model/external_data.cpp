@@ -177,7 +177,7 @@ std::string write_external_data(onnx::ModelProto model, std::span<const Blob> bl
     }
     set_reference(tensor, location, found->second, blob.bytes.size());
   });
-  return model.SerializeAsString();
+  return serialize_message(model);
 }
 
 }  // namespace halfstep

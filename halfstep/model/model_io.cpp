@@ -197,12 +197,12 @@ Model Model::from_proto(onnx::ModelProto proto, std::string name) {
 }
 
 std::uint64_t Model::serialized_size() const {
-  const std::string proto = state_->proto.SerializeAsString();
+  const std::string proto = serialize_message(state_->proto);
   return Expander(std::as_bytes(std::span(proto)), state_->blobs).size();
 }
 
 void Model::write(const std::function<void(Bytes)>& sink) const {
-  const std::string proto = state_->proto.SerializeAsString();
+  const std::string proto = serialize_message(state_->proto);
   Expander(std::as_bytes(std::span(proto)), state_->blobs).write(sink);
 }
 

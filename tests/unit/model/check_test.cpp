@@ -76,5 +76,23 @@ TEST(CheckModel, RefusesWhatCannotRun) {
   EXPECT_NE(refusal(newer).find("IR version 99"), std::string::npos);
 }
 
+TEST(CheckModel, RefusesNamesThatAreNoText) {
+  onnx::ModelProto proto = large_model();
+  proto.mutable_graph()->mutable_node(0)->set_name("\xff");
+  EXPECT_EQ(refusal(proto), "the name of a node is not UTF-8 text; the file is damaged");
+}
+
+TEST(IsUtf8, KnowsTheForms) {
+  for (const char* text : {"", "abc", "\xc3\xa4", "\xe2\x82\xac", "\xf0\x9f\x98\x80",
+                           "\xed\x9f\xbf", "\xf4\x8f\xbf\xbf"}) {
+    EXPECT_TRUE(is_utf8(text)) << text;
+  }
+  for (const char* text :
+       {"\x80", "\xc3", "\xc0\xaf", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80",
+        "\xf5\x80\x80\x80", "\xe2\x82", "a\xffz", "\xf0\x80\x80\x80"}) {
+    EXPECT_FALSE(is_utf8(text)) << text;
+  }
+}
+
 }  // namespace
 }  // namespace halfstep

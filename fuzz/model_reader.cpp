@@ -1,0 +1,32 @@
+// libFuzzer target: any bytes are either a model, or an Error that says why not.
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "halfstep/model/graph_index.h"
+#include "halfstep/model/model.h"
+#include "halfstep/support/error.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using halfstep::Model;
+  try {
+    const Model model = Model::from_bytes(std::as_bytes(std::span(data, size)), "fuzz");
+    const std::string written = model.serialize();
+    if (written.size() != model.serialized_size()) {
+      __builtin_trap();
+    }
+    const halfstep::GraphIndex index(model);
+    for (const auto& tensor : model.graph().initializer()) {
+      try {
+        (void)model.floats(tensor);
+      } catch (const halfstep::Error&) {  // data that does not fit, or no numbers
+      }
+    }
+    (void)Model::from_bytes(std::as_bytes(std::span(written)), "written");
+  } catch (const halfstep::Error& error) {
+    if (error.kind() == halfstep::ErrorKind::internal) {
+      __builtin_trap();
+    }
+  }
+  return 0;
+}
