@@ -291,7 +291,9 @@ NpyArray::NpyArray(std::unique_ptr<ByteStream> stream)
 Tensor NpyArray::read_block(Shape shape) {
   const std::size_t item = storage_size(header_.dtype);
   std::vector<std::byte> bytes(static_cast<std::size_t>(element_count(shape)) * item);
-  stream_->read(bytes);
+  if (!bytes.empty()) {
+    stream_->read(bytes);
+  }
   if (header_.big_endian && item > 1) {
     swap_bytes(bytes, item);
   }

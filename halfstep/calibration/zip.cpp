@@ -69,7 +69,9 @@ class MemberStream final : public ByteStream {
         archive_(open_archive(path)),
         size_(member.size),
         left_(member.size) {
-    if (member.size / kLargestRatio > member.packed_size) {
+    // Sizes are only claims; memory is taken for no more than the file can hold.
+    const std::uint64_t packed = std::min(member.packed_size, std::filesystem::file_size(path));
+    if (member.size / kLargestRatio > packed) {
       fail("claims more bytes than it can hold");
     }
     const unz64_file_pos position{.pos_in_zip_directory = member.directory_offset,

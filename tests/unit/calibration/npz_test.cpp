@@ -24,6 +24,8 @@ std::string read_file(const fs::path& path) {
 }
 
 void write_file(const fs::path& path, const std::string& bytes) {
+  // Overwriting would make some file systems wait for the disk.
+  fs::remove(path);
   std::ofstream(path, std::ios::binary) << bytes;
 }
 
