@@ -166,8 +166,21 @@ class RegionFinder {
     plan(node).quantized = plan(node).float_reason.empty();
   }
 
+  /// Behind a kernel that can write float nothing is gained by moving rounded values: each reader rounds its own part,
+  /// in its own range (the slices of a joint query, key and value product).
+  bool can_be_float(const std::string& tensor) const {
+    const int producer = graph_.producer(tensor);
+    if (producer < 0) {
+      return false;
+    }
+    const FoundGroup* group = structure_.group_of(producer);
+    const int head = group == nullptr ? producer : group->nodes.front();
+    return target_.rule(proto(head).op_type()).float_output;
+  }
+
   void decide_movement(int node) {
-    if (ready(proto(node).input(0))) {
+    const std::string& input = proto(node).input(0);
+    if (ready(input) && !can_be_float(input)) {
       plan(node).carries = true;
     } else {
       plan(node).float_reason = "moves float data";

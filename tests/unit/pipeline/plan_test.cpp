@@ -89,6 +89,18 @@ TEST_F(PlanTest, DataMovementCarriesItsProducersEncoding) {
   EXPECT_TRUE(result.activations[4].source.empty());
 }
 
+TEST_F(PlanTest, MovementBehindAKernelThatCanWriteFloatStaysFloat) {
+  const Plan result = plan(R"(<ir_version: 8, opset_import: ["" : 17]>
+    g (float[2,2] x) => (float[2,2] y) <float[2,2] w = {1,2,3,4}> {
+      a = MatMul (x, w)
+      t = Transpose <perm: ints = [1,0]> (a)
+      y = MatMul (t, w)
+    })");
+  // `a` is written as float; `t` is rounded once, for the second product.
+  EXPECT_THAT(activations(result), ElementsAre("x", "t", "y"));
+  EXPECT_FALSE(result.nodes[1].carries);
+}
+
 TEST_F(PlanTest, MovementThatOnlyFloatOpsReadIsLeftAlone) {
   const Plan result = plan(R"(<ir_version: 8, opset_import: ["" : 17]>
     g (float[1,1,4,4] x) => (float[1,1,4,4] y) <float[1,1,1,1] w = {2}> {
