@@ -239,8 +239,7 @@ class QuantizeJob {
       return;
     }
     const Phase phase(summary(), "check");
-    check_->run(*engine_, result_.model, written, request_.threads, progress_,
-                result_.diagnostics);
+    check_->run(*engine_, result_.model, written, request_.threads, progress_, result_.diagnostics);
     summary().outputs = check_->outputs();
     summary().worst = check_->worst(kWorstTensors);
   }

@@ -19,7 +19,8 @@ namespace halfstep {
 
 /// What `halfstep quantize` is asked to do.
 struct QuantizeRequest {
-  std::filesystem::path output{};         ///< -o; empty: nothing is written (dry run, or Python keeps the model)
+  std::filesystem::path
+      output{};  ///< -o; empty: nothing is written (dry run, or Python keeps the model)
   std::filesystem::path encodings_out{};  ///< --encodings-out; empty: none
   std::string recipe = "a8w8";            ///< shipped name or path of a recipe file
   std::vector<std::string> set{};         ///< --set 'tensor:m act=uint16'
@@ -66,8 +67,8 @@ struct QuantizeSummary {
   std::size_t samples = 0;
   std::vector<TypeRow> types{};
   std::vector<FloatReason> stayed_float{};
-  std::vector<OutputError> outputs{};      ///< empty without check
-  std::vector<TensorError> worst{};        ///< five worst tensors
+  std::vector<OutputError> outputs{};  ///< empty without check
+  std::vector<TensorError> worst{};    ///< five worst tensors
   int quantized_activations = 0, quantized_weights = 0, quantized_biases = 0;
   std::map<std::string, double> seconds{};  ///< by phase
   std::uint64_t peak_memory = 0;            ///< bytes, of the process
@@ -81,9 +82,9 @@ struct QuantizeResult {
   Diagnostics diagnostics;
 };
 
-/// The whole road: prepare, plan, calibrate, adapt, write, check. `samples` may be null for weight-only recipes.
-/// Outputs appear only when everything succeeded.
-/// Errors: see each stage; nothing_to_do if no tensor would change.
+/// The whole road: prepare, plan, calibrate, adapt, write, check. `samples` may be null for
+/// weight-only recipes. Outputs appear only when everything succeeded. Errors: see each stage;
+/// nothing_to_do if no tensor would change.
 [[nodiscard]] QuantizeResult quantize(Model model, SampleSource* samples, Engine* engine,
                                       const QuantizeRequest& request, Progress& progress);
 

@@ -20,8 +20,8 @@ Tensor copy_of(const Tensor& tensor) {
 
 bool is_float(const Tensor& tensor) { return tensor.dtype == Dtype::float32; }
 
-/// For each tensor of the float model: what its readers see in the Q/DQ model, which is the output of
-/// the DequantizeLinear behind it, or the tensor itself (a graph output keeps its name).
+/// For each tensor of the float model: what its readers see in the Q/DQ model, which is the output
+/// of the DequantizeLinear behind it, or the tensor itself (a graph output keeps its name).
 std::vector<std::string> seen_names(const Model& qdq, const std::vector<std::string>& tensors) {
   std::unordered_map<std::string_view, const onnx::NodeProto*> quantize, dequantize;
   for (const onnx::NodeProto& node : qdq.graph().node()) {
@@ -156,9 +156,8 @@ std::vector<TensorError> QuantizedCheck::worst(std::size_t count) const {
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     const ErrorPower& power = probe_.errors()[i];
     if (power.signal > 0 || power.error > 0) {
-      errors.push_back({.tensor = tensors_[i],
-                        .op_type = op_types_[i],
-                        .sqnr_db = power.sqnr_db()});
+      errors.push_back(
+          {.tensor = tensors_[i], .op_type = op_types_[i], .sqnr_db = power.sqnr_db()});
     }
   }
   std::stable_sort(errors.begin(), errors.end(), [](const TensorError& a, const TensorError& b) {

@@ -23,8 +23,8 @@ class QuantizedCheck {
   [[nodiscard]] std::size_t samples() const noexcept { return inputs_.size(); }
 
   /// Runs the Q/DQ model (the file if `path` is not empty) over the remembered samples, without the
-  /// engine's optimizations: that is what the encodings say. Then once with all of them: a result that
-  /// is much further from float is a warning ("check/optimized-differs").
+  /// engine's optimizations: that is what the encodings say. Then once with all of them: a result
+  /// that is much further from float is a warning ("check/optimized-differs").
   void run(Engine& engine, const Model& qdq, const std::filesystem::path& path, int threads,
            Progress& progress, Diagnostics& diagnostics);
 

@@ -1,13 +1,13 @@
 #include "halfstep/pipeline_summary.h"
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
 #include <tuple>
 #include <unordered_map>
+
+#include <sys/resource.h>
 
 #include "halfstep/model/op_facts.h"
 #include "halfstep/plan_regions.h"
@@ -39,9 +39,9 @@ class NodeTypes {
     }
     for (const PlannedWeight& weight : plan.weights) {
       for (const Consumer& use : weight.uses) {
-        weights_.emplace(std::pair{use.node, use.slot},
-                         std::string(name(weight.spec->dtype)) +
-                             granularity_text(weight.spec->granularity));
+        weights_.emplace(
+            std::pair{use.node, use.slot},
+            std::string(name(weight.spec->dtype)) + granularity_text(weight.spec->granularity));
       }
     }
     for (const PlannedBias& bias : plan.biases) {
@@ -135,9 +135,8 @@ std::vector<FloatReason> float_reasons(const GraphIndex& graph, const Plan& plan
   for (const auto& [reason, entry] : by_reason) {
     reasons.push_back(entry);
   }
-  std::stable_sort(reasons.begin(), reasons.end(), [](const FloatReason& a, const FloatReason& b) {
-    return a.count > b.count;
-  });
+  std::stable_sort(reasons.begin(), reasons.end(),
+                   [](const FloatReason& a, const FloatReason& b) { return a.count > b.count; });
   return reasons;
 }
 

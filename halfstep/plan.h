@@ -33,17 +33,18 @@ struct PlannedWeight {
 struct PlannedBias {
   std::string tensor{};
   Consumer use{};
-  std::string input{};          ///< activation of the op
-  std::size_t weight = 0;       ///< index into Plan::weights
+  std::string input{};     ///< activation of the op
+  std::size_t weight = 0;  ///< index into Plan::weights
   std::int64_t channel_repeat = 1;
 };
 
 /// What becomes of one node.
 struct NodePlan {
-  bool quantized = false;     ///< computed on quantized activations
-  bool weight_only = false;   ///< float, but its weight is stored as integers
-  bool carries = false;       ///< data movement inside a quantized region
-  std::string float_reason{};  ///< why it stays float; empty if it does not, or has no float tensors
+  bool quantized = false;    ///< computed on quantized activations
+  bool weight_only = false;  ///< float, but its weight is stored as integers
+  bool carries = false;      ///< data movement inside a quantized region
+  std::string
+      float_reason{};  ///< why it stays float; empty if it does not, or has no float tensors
 };
 
 /// Decisions before anything is measured: which tensor gets what, and why the others stay float.
@@ -55,8 +56,8 @@ struct Plan {
   [[nodiscard]] bool empty() const noexcept { return activations.empty() && weights.empty(); }
 };
 
-/// Errors: invalid_argument for a rule that matches nothing (with the closest name), for a block that does
-/// not divide where the recipe names no fallback (naming the tensor).
+/// Errors: invalid_argument for a rule that matches nothing (with the closest name), for a block
+/// that does not divide where the recipe names no fallback (naming the tensor).
 [[nodiscard]] Plan make_plan(const Model& model, const GraphIndex& graph, const Recipe& recipe,
                              const Target& target, Diagnostics& diagnostics);
 

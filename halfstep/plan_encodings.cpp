@@ -13,7 +13,8 @@
 namespace halfstep {
 namespace {
 
-constexpr double kBiasSteps = 1073741824.0;  // 2^30: the sum that starts from the bias keeps a bit of room
+constexpr double kBiasSteps =
+    1073741824.0;  // 2^30: the sum that starts from the bias keeps a bit of room
 
 class EncodingMaker {
  public:
@@ -77,7 +78,8 @@ class EncodingMaker {
     if (range.min[0] == 0.0F && range.max[0] == 0.0F) {
       warn(Severity::warning, "calibration/never-active", activation.tensor,
            "tensor '" + activation.tensor +
-               "' was 0 in every sample; its scale is the smallest allowed. Give samples that activate it");
+               "' was 0 in every sample; its scale is the smallest allowed. Give samples that "
+               "activate it");
     }
     const UnitGrid grid = unit_grid(PerTensor{}, {}, Role::activation);
     table_.set(activation.tensor,
@@ -103,11 +105,10 @@ class EncodingMaker {
                  std::to_string(range.infinity_count) +
                  " infinite values; they are left out of its range. Check the export of the model");
       }
-      Encoding encoding =
-          encoding_of(Mapping{.spec = weight.spec,
-                              .grid = grid,
-                              .qparams = choose_qparams(range, weight.spec, grid)},
-                      Origin::calibrated);
+      Encoding encoding = encoding_of(Mapping{.spec = weight.spec,
+                                              .grid = grid,
+                                              .qparams = choose_qparams(range, weight.spec, grid)},
+                                      Origin::calibrated);
       model_.drop(tensor);
       return encoding;
     } catch (const Error& error) {
@@ -128,7 +129,8 @@ class EncodingMaker {
     }
   }
 
-  /// The weight's scale per output channel: the largest of its blocks, repeated for grouped ConvTranspose.
+  /// The weight's scale per output channel: the largest of its blocks, repeated for grouped
+  /// ConvTranspose.
   std::vector<double> channel_scales(const PlannedBias& bias, std::size_t channels) const {
     const Encoding& weight = weights_[bias.weight];
     std::vector<double> scales(channels, 0.0);
@@ -185,10 +187,10 @@ class EncodingMaker {
     }
     if (raised > 0) {
       warn(Severity::note, "bias/weight-scale-raised", plan_.weights[bias.weight].tensor,
-           "bias '" + bias.tensor + "' of " + graph_.label(bias.use.node) + " would not fit int32 in " +
-               std::to_string(raised) + " of " + std::to_string(values.size()) +
-               " channels; the scale of weight '" + plan_.weights[bias.weight].tensor +
-               "' is raised there");
+           "bias '" + bias.tensor + "' of " + graph_.label(bias.use.node) +
+               " would not fit int32 in " + std::to_string(raised) + " of " +
+               std::to_string(values.size()) + " channels; the scale of weight '" +
+               plan_.weights[bias.weight].tensor + "' is raised there");
     }
   }
 
@@ -237,8 +239,7 @@ class EncodingMaker {
     if (weights_[bias.weight].shape.empty()) {
       encoding.scale = {static_cast<float>(scales[0])};
     } else {
-      encoding.granularity =
-          PerChannel{.axis = static_cast<std::int64_t>(shape.size()) - 1};
+      encoding.granularity = PerChannel{.axis = static_cast<std::int64_t>(shape.size()) - 1};
       encoding.shape = {static_cast<std::int64_t>(channels)};
       encoding.scale.assign(scales.begin(), scales.end());
     }

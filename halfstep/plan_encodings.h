@@ -8,16 +8,17 @@ namespace halfstep {
 /// The tensors that calibration must observe for `plan`.
 [[nodiscard]] std::vector<ObservedTensor> observed_tensors(const Plan& plan);
 
-/// Float tensors that a Where chooses from and that nothing else needs observed. A NaN or infinity spreads to an
-/// observed tensor and is noticed there, except behind a choice: these are watched so that it is named all the same.
+/// Float tensors that a Where chooses from and that nothing else needs observed. A NaN or infinity
+/// spreads to an observed tensor and is noticed there, except behind a choice: these are watched so
+/// that it is named all the same.
 [[nodiscard]] std::vector<std::string> tensors_before_selection(const GraphIndex& graph,
                                                                 const Plan& plan);
 
-/// Fills the plan with numbers: activations from what was measured, weights from their values, copies along data
-/// movement, biases from both.
-/// Bias: int32, scale = input scale x weight scale (the largest of a channel's blocks; LPBQ: the channel scale).
-/// Where a bias would not fit 2^30 steps the weight scale of that channel is raised until it does, and said so.
-/// Source: QAIRT quantization specification; research on per-channel biases that saturate.
+/// Fills the plan with numbers: activations from what was measured, weights from their values,
+/// copies along data movement, biases from both. Bias: int32, scale = input scale x weight scale
+/// (the largest of a channel's blocks; LPBQ: the channel scale). Where a bias would not fit 2^30
+/// steps the weight scale of that channel is raised until it does, and said so. Source: QAIRT
+/// quantization specification; research on per-channel biases that saturate.
 [[nodiscard]] EncodingTable make_encodings(const Model& model, const GraphIndex& graph,
                                            const Plan& plan, const CalibrationResult& measured,
                                            int threads, Progress& progress,

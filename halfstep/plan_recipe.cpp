@@ -52,7 +52,8 @@ SpecOrFloat RecipeView::activation(const std::string& tensor) const {
       continue;
     }
     // A rule on a node that keeps it float says nothing of what others need of its output.
-    const bool by_node = producer >= 0 && rule.activation->has_value() && selects_node(rule, producer);
+    const bool by_node =
+        producer >= 0 && rule.activation->has_value() && selects_node(rule, producer);
     if (by_node || rule.selects_tensor(tensor)) {
       spec = *rule.activation;
     }
@@ -89,7 +90,8 @@ void RecipeView::check_rules() const {
     }
     const std::string close = closest_match(rule.glob, candidates(rule, graph_));
     throw Error(ErrorKind::invalid_argument,
-                rule.origin + ": \"" + rule.glob + "\" matches no node, operator or tensor of the model" +
+                rule.origin + ": \"" + rule.glob +
+                    "\" matches no node, operator or tensor of the model" +
                     (close.empty() ? "; `halfstep inspect` lists them"
                                    : "; did you mean \"" + close + "\"?"));
   }

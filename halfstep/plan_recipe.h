@@ -7,7 +7,8 @@
 
 namespace halfstep {
 
-/// The recipe's answer for single tensors and nodes of one graph: base spec, then every matching rule.
+/// The recipe's answer for single tensors and nodes of one graph: base spec, then every matching
+/// rule.
 class RecipeView {
  public:
   RecipeView(const Recipe& recipe, const GraphIndex& graph) : recipe_(recipe), graph_(graph) {}
@@ -19,7 +20,8 @@ class RecipeView {
   /// A rule speaks of this very tensor (it then does not just carry its neighbour's encoding).
   [[nodiscard]] bool names_activation(const std::string& tensor) const;
   [[nodiscard]] SpecOrFloat weight(int node, const std::string& tensor) const;
-  /// Errors: invalid_argument for the first rule that selects no node and no tensor, with the closest name.
+  /// Errors: invalid_argument for the first rule that selects no node and no tensor, with the
+  /// closest name.
   void check_rules() const;
 
  private:

@@ -157,7 +157,8 @@ class RegionFinder {
         if (constant_operands_) {
           continue;
         }
-        // Measured on recognizers and detectors of text: rounding around x * c and x + c costs most.
+        // Measured on recognizers and detectors of text: rounding around x * c and x + c costs
+        // most.
         plan(node).float_reason = "its other operand is a constant";
       } else if (!ready(input)) {
         plan(node).float_reason = "an input comes from a float op";
@@ -166,8 +167,8 @@ class RegionFinder {
     plan(node).quantized = plan(node).float_reason.empty();
   }
 
-  /// Behind a kernel that can write float nothing is gained by moving rounded values: each reader rounds its own part,
-  /// in its own range (the slices of a joint query, key and value product).
+  /// Behind a kernel that can write float nothing is gained by moving rounded values: each reader
+  /// rounds its own part, in its own range (the slices of a joint query, key and value product).
   bool can_be_float(const std::string& tensor) const {
     const int producer = graph_.producer(tensor);
     if (producer < 0) {
@@ -273,9 +274,9 @@ bool writes_float(const GraphIndex& graph, const onnx::NodeProto& node) {
 Regions find_regions(const Model& model, const GraphIndex& graph, const RecipeView& recipe,
                      const Target& target, const GraphStructure& structure) {
   Regions regions = RegionFinder(model, graph, recipe, target, structure, false).find();
-  const bool any = std::any_of(regions.nodes.begin(), regions.nodes.end(), [](const NodePlan& node) {
-    return node.quantized || node.weight_only;
-  });
+  const bool any =
+      std::any_of(regions.nodes.begin(), regions.nodes.end(),
+                  [](const NodePlan& node) { return node.quantized || node.weight_only; });
   return any ? regions : RegionFinder(model, graph, recipe, target, structure, true).find();
 }
 

@@ -11,14 +11,16 @@ namespace halfstep {
 /// Where the quantized regions of a graph are: the node decisions of a Plan.
 struct Regions {
   std::vector<NodePlan> nodes{};
-  /// By node index: its outputs need no encoding (a kernel that can write float, read by float ops only).
+  /// By node index: its outputs need no encoding (a kernel that can write float, read by float ops
+  /// only).
   std::vector<bool> float_output{};
 };
 
-/// Forward: which nodes could compute on integers (their inputs come from such nodes or from the graph's inputs).
-/// Backward: ops that are quantized only inside a region stay so only if a quantized op, or the graph's output,
-/// wants their result. An operand that is a constant keeps such an op float, unless nothing else in the graph could
-/// be quantized: then the user means these ops.
+/// Forward: which nodes could compute on integers (their inputs come from such nodes or from the
+/// graph's inputs). Backward: ops that are quantized only inside a region stay so only if a
+/// quantized op, or the graph's output, wants their result. An operand that is a constant keeps
+/// such an op float, unless nothing else in the graph could be quantized: then the user means these
+/// ops.
 [[nodiscard]] Regions find_regions(const Model& model, const GraphIndex& graph,
                                    const RecipeView& recipe, const Target& target,
                                    const GraphStructure& structure);
@@ -26,7 +28,8 @@ struct Regions {
 /// Input slots that hold float data of a node: no parameters, no bias, not of an integer type.
 [[nodiscard]] std::vector<int> data_slots(const GraphIndex& graph, const onnx::NodeProto& node);
 
-/// Does any output hold floats, or values of an unknown type? (Shape and comparisons read floats but write none.)
+/// Does any output hold floats, or values of an unknown type? (Shape and comparisons read floats
+/// but write none.)
 [[nodiscard]] bool writes_float(const GraphIndex& graph, const onnx::NodeProto& node);
 
 }  // namespace halfstep

@@ -34,8 +34,8 @@ std::string block_problem(const QuantizationSpec& spec, const Shape& shape) {
   }
   const std::int64_t extent = shape[static_cast<std::size_t>(axis)];
   if (extent % size != 0) {
-    return block + " does not divide " + std::to_string(extent) + ", axis " +
-           std::to_string(axis) + " of shape " + to_text(shape);
+    return block + " does not divide " + std::to_string(extent) + ", axis " + std::to_string(axis) +
+           " of shape " + to_text(shape);
   }
   return {};
 }
@@ -95,8 +95,7 @@ std::size_t WeightPlanner::add(const std::string& tensor, const QuantizationSpec
     }
   }
   try {
-    weights_.push_back(
-        {.tensor = tensor, .uses = {use}, .spec = resolve(spec, Role::weight)});
+    weights_.push_back({.tensor = tensor, .uses = {use}, .spec = resolve(spec, Role::weight)});
   } catch (const Error& error) {
     throw error.within("weight '" + tensor + "' of " + graph_.label(use.node));
   }
@@ -153,17 +152,17 @@ void WeightPlanner::add_bias(Plan& plan, int head, Consumer use) {
   const auto weight = by_use_.find({head, facts.weight->slot});
   const std::string& input = op.input(0);
   const SpecOrFloat input_spec = view_.activation(input);
-  if (bias == nullptr || bias->data_type() != onnx::TensorProto::FLOAT ||
-      weight == by_use_.end() || !input_spec || !is_integer(input_spec->dtype)) {
+  if (bias == nullptr || bias->data_type() != onnx::TensorProto::FLOAT || weight == by_use_.end() ||
+      !input_spec || !is_integer(input_spec->dtype)) {
     return;
   }
   const Shape weight_shape = shape_of(*weight_value);
-  const std::int64_t channels =
-      weight_shape[static_cast<std::size_t>(
-          normalized_axis(facts.weight->channel_axis, weight_shape.size()))] *
-      facts.weight->channel_repeat;
+  const std::int64_t channels = weight_shape[static_cast<std::size_t>(normalized_axis(
+                                    facts.weight->channel_axis, weight_shape.size()))] *
+                                facts.weight->channel_repeat;
   const Shape bias_shape = shape_of(*bias);
-  if (bias_shape.empty() || element_count(bias_shape) != channels || bias_shape.back() != channels) {
+  if (bias_shape.empty() || element_count(bias_shape) != channels ||
+      bias_shape.back() != channels) {
     return;  // a broadcast bias stays float
   }
   plan.biases.push_back({.tensor = tensor,

@@ -31,9 +31,9 @@ class WeightPlanner {
  private:
   [[nodiscard]] QuantizationSpec with_axes(const QuantizationSpec& spec, const WeightFacts& facts,
                                            const Shape& shape) const;
-  [[nodiscard]] QuantizationSpec fitting_spec(const QuantizationSpec& spec, const WeightFacts& facts,
-                                              const Shape& shape, int node,
-                                              const std::string& tensor);
+  [[nodiscard]] QuantizationSpec fitting_spec(const QuantizationSpec& spec,
+                                              const WeightFacts& facts, const Shape& shape,
+                                              int node, const std::string& tensor);
   std::size_t add(const std::string& tensor, const QuantizationSpec& spec, Consumer use);
 
   const Model& model_;

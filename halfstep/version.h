@@ -4,7 +4,8 @@
 
 namespace halfstep {
 
-/// The version of the library, the command and the Python package. CMake and pyproject.toml read it here.
+/// The version of the library, the command and the Python package. CMake and pyproject.toml read it
+/// here.
 inline constexpr std::string_view kVersion = "0.1.0";
 
 }  // namespace halfstep

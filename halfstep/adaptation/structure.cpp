@@ -138,7 +138,8 @@ int constant_bias_slot(const GraphIndex& graph, const onnx::NodeProto& node) {
       continue;
     }
     const Shape shape = shape_of(*value);
-    if (std::all_of(shape.begin(), shape.end() - 1, [](std::int64_t extent) { return extent == 1; })) {
+    if (std::all_of(shape.begin(), shape.end() - 1,
+                    [](std::int64_t extent) { return extent == 1; })) {
       return slot;
     }
   }

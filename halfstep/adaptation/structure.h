@@ -40,8 +40,8 @@ class GraphStructure {
 [[nodiscard]] bool moves_data(const GraphIndex& graph, const Model& model, const Target& target,
                               const onnx::NodeProto& node);
 
-/// The input slot of a two-input node (Add) that holds a constant per output channel, -1 if there is none:
-/// a float32 constant whose last extent is the only one above 1.
+/// The input slot of a two-input node (Add) that holds a constant per output channel, -1 if there
+/// is none: a float32 constant whose last extent is the only one above 1.
 [[nodiscard]] int constant_bias_slot(const GraphIndex& graph, const onnx::NodeProto& node);
 
 }  // namespace halfstep

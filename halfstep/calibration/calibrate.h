@@ -23,9 +23,9 @@ struct ObservedTensor {
 
 /// What a tensor showed over all samples.
 struct TensorStatistics {
-  Ranges range{};                ///< of the calculator; one entry (per tensor)
-  std::int64_t values = 0;       ///< values seen
-  std::int64_t nan_count = 0;    ///< NaN that arose inside the network: left out, counted, named
+  Ranges range{};              ///< of the calculator; one entry (per tensor)
+  std::int64_t values = 0;     ///< values seen
+  std::int64_t nan_count = 0;  ///< NaN that arose inside the network: left out, counted, named
   std::int64_t infinity_count = 0;
 };
 
@@ -45,9 +45,9 @@ struct CalibrationResult {
   std::vector<TensorInfo> outputs{};
 };
 
-/// Runs the float model over all samples with observers attached. Memory does not grow with the number of samples;
-/// the result does not depend on the thread count.
-/// Errors: those of samples and engine; invalid_file if there is no sample; interrupted.
+/// Runs the float model over all samples with observers attached. Memory does not grow with the
+/// number of samples; the result does not depend on the thread count. Errors: those of samples and
+/// engine; invalid_file if there is no sample; interrupted.
 [[nodiscard]] CalibrationResult calibrate(const Model& model, Engine& engine, SampleSource& samples,
                                           std::span<const ObservedTensor> tensors,
                                           const CalibrateOptions& options, Progress& progress,

@@ -64,7 +64,8 @@ RecipeRule read_rule(const JsonReader& reader) {
   return rule;
 }
 
-/// The recipe's spec with another dtype. A spec that says float starts from the defaults of its role.
+/// The recipe's spec with another dtype. A spec that says float starts from the defaults of its
+/// role.
 SpecOrFloat with_dtype(const SpecOrFloat& base, std::string_view dtype, Role role) {
   if (dtype == "float" || dtype == "float32") {
     return std::nullopt;

@@ -39,25 +39,26 @@ struct Recipe {
   std::string summary{};
   SpecOrFloat activation{};
   SpecOrFloat weight{};
-  SpecOrFloat weight_fallback{};  ///< where the blocks of `weight` do not divide; empty: an error there
-  bool quantize_bias = true;      ///< int32 = input scale x weight scale
+  SpecOrFloat
+      weight_fallback{};      ///< where the blocks of `weight` do not divide; empty: an error there
+  bool quantize_bias = true;  ///< int32 = input scale x weight scale
   std::vector<RecipeRule> rules{};  ///< later rules win
 };
 
 /// A shipped name ("a8w8") or a path of a recipe file in JSON, YAML or TOML (by ending):
 ///   {"activation": SPEC, "weight": SPEC, "weight_fallback": SPEC, "bias": "int32" | "float",
 ///    "rules": [{"match": "tensor:|node:|op:GLOB", "activation" | "weight": SPEC | "float"}]}
-/// SPEC has the fields of QuantizationSpec; a spec without "policy" gets `safe`. An axis that is not
-/// given is chosen by the operator.
-/// Errors: invalid_argument with the shipped names, or with file, place, what was found, what was expected.
+/// SPEC has the fields of QuantizationSpec; a spec without "policy" gets `safe`. An axis that is
+/// not given is chosen by the operator. Errors: invalid_argument with the shipped names, or with
+/// file, place, what was found, what was expected.
 [[nodiscard]] Recipe load_recipe(const std::string& name_or_path);
 [[nodiscard]] std::vector<std::string> shipped_recipes();
 /// A recipe from its JSON form; `where` stands in messages.
 [[nodiscard]] Recipe recipe_from_json(const Json& json, const std::string& where);
 
-/// One --set: `tensor:m act=uint16`, `op:Softmax act=float weight=int8`. A dtype replaces that of the
-/// recipe's spec (uint: asymmetric stays, a change of kind keeps the scheme).
-/// Errors: invalid_argument naming the option, what was found, what was expected.
+/// One --set: `tensor:m act=uint16`, `op:Softmax act=float weight=int8`. A dtype replaces that of
+/// the recipe's spec (uint: asymmetric stays, a change of kind keeps the scheme). Errors:
+/// invalid_argument naming the option, what was found, what was expected.
 [[nodiscard]] RecipeRule parse_set(std::string_view option, const Recipe& base);
 /// One --exclude GLOB: what it selects stays float.
 [[nodiscard]] RecipeRule exclude_rule(std::string_view glob);

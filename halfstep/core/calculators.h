@@ -14,11 +14,12 @@
 
 namespace halfstep {
 
-/// The open family behind QuantizationSpec.qparam_calculator_cls: turns the range of each batch into
-/// running statistics. Built-ins: static, moving_average, global_minmax, dynamic ("default" by role).
+/// The open family behind QuantizationSpec.qparam_calculator_cls: turns the range of each batch
+/// into running statistics. Built-ins: static, moving_average, global_minmax, dynamic ("default" by
+/// role).
 ///
-/// Every built-in joins zero and the fixed bounds of the spec into a batch before anything else; one
-/// of a user must do so itself if it is to honour float_range.
+/// Every built-in joins zero and the fixed bounds of the spec into a batch before anything else;
+/// one of a user must do so itself if it is to honour float_range.
 class QParamsCalculatorBase {
  public:
   virtual ~QParamsCalculatorBase() = default;

@@ -21,7 +21,8 @@ struct UnitGrid {
   bool operator==(const UnitGrid&) const = default;
 };
 
-/// Smallest and largest value of each unit, units in row-major order of the grid. Zero is not forced in.
+/// Smallest and largest value of each unit, units in row-major order of the grid. Zero is not
+/// forced in.
 struct Ranges {
   std::vector<float> min{}, max{};
   std::int64_t nan_count = 0;       ///< NaN values seen (left out under Policy::safe)
@@ -33,9 +34,10 @@ struct Ranges {
 
 /// Parameters of each unit, in the same order.
 struct QParams {
-  std::vector<float> scale;              ///< units of x per step; > 0. LPBQ: integer block scale x channel scale
-  std::vector<std::int32_t> zero_point;  ///< in steps; all 0 for float formats
-  std::vector<float> minval;             ///< in units of x; used by Formulation::minval
+  std::vector<float>
+      scale;  ///< units of x per step; > 0. LPBQ: integer block scale x channel scale
+  std::vector<std::int32_t> zero_point;   ///< in steps; all 0 for float formats
+  std::vector<float> minval;              ///< in units of x; used by Formulation::minval
   std::vector<std::int32_t> block_scale;  ///< LPBQ only: per unit, 1..2^k
   std::vector<float> channel_scale;       ///< LPBQ only: per channel
 };
@@ -47,13 +49,14 @@ struct Mapping {
   QParams qparams;
 };
 
-/// Errors: invalid_argument for an axis out of range, a block that does not divide (naming axis, extent, block).
+/// Errors: invalid_argument for an axis out of range, a block that does not divide (naming axis,
+/// extent, block).
 [[nodiscard]] UnitGrid unit_grid(const Granularity& granularity, const Shape& shape, Role role);
 /// Whether the only thing wrong with `shape` is a block that does not divide its axis.
 [[nodiscard]] bool has_uneven_blocks(const Granularity& granularity, const Shape& shape) noexcept;
 
-/// Errors: none; an empty unit gets [0, 0]. Policy::reference keeps NaN (a unit with NaN has NaN range),
-/// Policy::safe leaves NaN and infinities out and counts them.
+/// Errors: none; an empty unit gets [0, 0]. Policy::reference keeps NaN (a unit with NaN has NaN
+/// range), Policy::safe leaves NaN and infinities out and counts them.
 [[nodiscard]] Ranges measure_range(const TensorView<const float>& x, const UnitGrid& grid,
                                    Policy policy = Policy::safe, int threads = 1);
 
@@ -75,23 +78,27 @@ struct Mapping {
 ///          asymmetric  scale = max((max - min) / (quant_max - quant_min), eps),
 ///                      zero_point = clamp(quant_min - round(min / scale), quant_min, quant_max)
 ///          e8m0        scale = 2^e, e from max_abs by e8m0_mode
-///          lpbq        block = max(max / quant_max, min / quant_min) along a block, channel scale =
+///          lpbq        block = max(max / quant_max, min / quant_min) along a block, channel scale
+///          =
 ///                      largest block / 2^k, block_scale = clamp(round(block / channel), 1, 2^k)
 /// Edge:    NaN in a range gives a NaN scale and the zero point 0 (or the closest code).
-/// Errors:  invalid_argument if counts do not fit `grid`; unsupported if a zero point exceeds int32.
-/// Source:  coreai-opt QuantizationSpec, "ZP formulation" and "MINVAL formulation"
+/// Errors:  invalid_argument if counts do not fit `grid`; unsupported if a zero point exceeds
+/// int32. Source:  coreai-opt QuantizationSpec, "ZP formulation" and "MINVAL formulation"
 /// `with_minval` fills in minval (integers only) whatever the formulation.
 [[nodiscard]] QParams qparams_of(const Ranges& ranges, const ResolvedSpec& spec,
                                  const UnitGrid& grid, bool with_minval = false);
 
-/// unit_grid, measure_range and choose_qparams in a row: the mapping that fits `x` itself. For weights.
+/// unit_grid, measure_range and choose_qparams in a row: the mapping that fits `x` itself. For
+/// weights.
 [[nodiscard]] Mapping fit(const TensorView<const float>& x, const ResolvedSpec& spec,
                           int threads = 1);
 
 /// Formula: q = clamp(round_half_even(x / scale) + zero_point, quant_min, quant_max)
-///          minval: q = clamp(round_half_even((x - minval) / scale) + quant_min, quant_min, quant_max)
+///          minval: q = clamp(round_half_even((x - minval) / scale) + quant_min, quant_min,
+///          quant_max)
 /// Shapes:  `q` holds one element per value of x, row-major, in storage_size(dtype) bytes each
-///          (below 8 bits: sign-extended in one byte; float formats: their byte, FP4 in the low nibble).
+///          (below 8 bits: sign-extended in one byte; float formats: their byte, FP4 in the low
+///          nibble).
 void quantize(const TensorView<const float>& x, const Mapping& mapping, std::span<std::byte> q,
               int threads = 1);
 void dequantize(std::span<const std::byte> q, const Mapping& mapping, TensorView<float> x,
@@ -106,11 +113,10 @@ void fake_quantize(const TensorView<const float>& x, const Mapping& mapping, Ten
 void quantize(const FloatView& x, const Mapping& mapping, std::span<std::byte> q, int threads = 1);
 void dequantize(std::span<const std::byte> q, const Mapping& mapping, const FloatSpan& x,
                 int threads = 1);
-void fake_quantize(const FloatView& x, const Mapping& mapping, const FloatSpan& y,
-                   int threads = 1);
+void fake_quantize(const FloatView& x, const Mapping& mapping, const FloatSpan& y, int threads = 1);
 /// Codes and fake-quantized values in one pass over memory.
-void quantize_and_fake_quantize(const FloatView& x, const Mapping& mapping,
-                                std::span<std::byte> q, const FloatSpan& y, int threads = 1);
+void quantize_and_fake_quantize(const FloatView& x, const Mapping& mapping, std::span<std::byte> q,
+                                const FloatSpan& y, int threads = 1);
 
 /// Gradient of fake_quantize with respect to x, straight through: 1 where the rounded code before
 /// clamping lies in [quant_min, quant_max] (float formats: |x / scale| <= limit), 0 elsewhere.

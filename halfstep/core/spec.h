@@ -22,7 +22,8 @@ enum class Scheme : std::uint8_t {
 };
 enum class Formulation : std::uint8_t { zp, minval };
 enum class Role : std::uint8_t { weight, activation, lut };
-/// `reference` is bit-identical to coreai-opt / torch; `safe` differs in the points docs/policies.md lists.
+/// `reference` is bit-identical to coreai-opt / torch; `safe` differs in the points
+/// docs/policies.md lists.
 enum class Policy : std::uint8_t { reference, safe };
 enum class E8m0Mode : std::uint8_t { floor, ceil, fit, even };
 
@@ -33,7 +34,8 @@ struct PerChannel {
   std::optional<std::int64_t> axis{};  ///< negative counts from the end; empty: chosen by the op
   bool operator==(const PerChannel&) const = default;
 };
-/// With `axis`: blocks of block_size[0] along it (the seed's `(n,)`); without: one size per axis, -1 = whole axis.
+/// With `axis`: blocks of block_size[0] along it (the seed's `(n,)`); without: one size per axis,
+/// -1 = whole axis.
 struct PerBlock {
   std::optional<std::int64_t> axis{};  ///< empty with one block size: chosen by the op
   Shape block_size{};
@@ -41,7 +43,7 @@ struct PerBlock {
 };
 /// Low-power blockwise (QAIRT): integer block scales 1..2^k on a float scale per channel.
 struct Lpbq {
-  std::optional<std::int64_t> axis{};          ///< block axis; empty: chosen by the op
+  std::optional<std::int64_t> axis{};  ///< block axis; empty: chosen by the op
   std::int64_t block_size = 0;
   std::optional<std::int64_t> channel_axis{};  ///< empty: chosen by the op
   int decompressed_bits = 8;                   ///< 4-bit codes behave as 8-bit ones: k = 8 - 4
@@ -49,15 +51,16 @@ struct Lpbq {
 };
 using Granularity = std::variant<PerTensor, PerChannel, PerBlock, Lpbq>;
 
-/// What the user wants for a tensor (seed 1, coreai_opt QuantizationSpec). A plain value; `resolve` checks it.
-/// Field names and string values are the seed's in C++, Python, JSON, YAML.
+/// What the user wants for a tensor (seed 1, coreai_opt QuantizationSpec). A plain value; `resolve`
+/// checks it. Field names and string values are the seed's in C++, Python, JSON, YAML.
 struct QuantizationSpec {
   Dtype dtype = Dtype::int8;
   Scheme qscheme = Scheme::symmetric;
   Formulation qformulation = Formulation::zp;
   Granularity granularity = PerTensor{};
   std::string fake_quantize_cls = "default";
-  std::string qparam_calculator_cls = "default";  ///< default, static, moving_average, global_minmax, dynamic
+  std::string qparam_calculator_cls =
+      "default";  ///< default, static, moving_average, global_minmax, dynamic
   std::string range_calculator_cls = "minmax";
   std::optional<double> float_min{};  ///< float_range[0], must be <= 0
   std::optional<double> float_max{};  ///< float_range[1], must be >= 0
@@ -66,7 +69,8 @@ struct QuantizationSpec {
   double averaging_constant = 0.01;     ///< of moving_average
   Policy policy = Policy::reference;
   E8m0Mode e8m0_mode = E8m0Mode::floor;
-  Json extra = Json::object();  ///< fields of a subclass, passed to the constructors of its components
+  Json extra =
+      Json::object();  ///< fields of a subclass, passed to the constructors of its components
   bool operator==(const QuantizationSpec&) const = default;
 };
 
@@ -88,20 +92,22 @@ class ResolvedSpec {
   double quant_max_ = 0;
 };
 
-/// The rules that `spec` breaks whatever its role, each with field, value, rule; empty if it is legal.
+/// The rules that `spec` breaks whatever its role, each with field, value, rule; empty if it is
+/// legal.
 [[nodiscard]] std::vector<std::string> broken_rules(const QuantizationSpec& spec);
-/// Fills in what a legal spec leaves open: the scale_dtype of FP4. `role` adds the rules of its place.
-/// Errors: invalid_argument that lists *all* broken rules, each with field, value, rule.
+/// Fills in what a legal spec leaves open: the scale_dtype of FP4. `role` adds the rules of its
+/// place. Errors: invalid_argument that lists *all* broken rules, each with field, value, rule.
 [[nodiscard]] ResolvedSpec resolve(const QuantizationSpec& spec, Role role);
 
-/// Lossless both ways; unknown keys are errors with the closest name, except those in `extra_fields`,
-/// the fields a subclass adds: they land in `extra`, as do the members of a key "extra".
-/// The derived fields n_bits, target_dtype, quant_min, quant_max may be given if they are right.
-/// Errors: invalid_argument listing everything that is wrong: types, unknown keys and broken rules.
-/// The JSON has the seed's field names: dtype, qscheme, qformulation, granularity {"type": ...},
-/// fake_quantize_cls, qparam_calculator_cls, range_calculator_cls, float_range [lo, hi], scale_dtype, and ours.
+/// Lossless both ways; unknown keys are errors with the closest name, except those in
+/// `extra_fields`, the fields a subclass adds: they land in `extra`, as do the members of a key
+/// "extra". The derived fields n_bits, target_dtype, quant_min, quant_max may be given if they are
+/// right. Errors: invalid_argument listing everything that is wrong: types, unknown keys and broken
+/// rules. The JSON has the seed's field names: dtype, qscheme, qformulation, granularity {"type":
+/// ...}, fake_quantize_cls, qparam_calculator_cls, range_calculator_cls, float_range [lo, hi],
+/// scale_dtype, and ours.
 [[nodiscard]] QuantizationSpec spec_from_json(const Json& json,
-                                             const std::vector<std::string>& extra_fields = {});
+                                              const std::vector<std::string>& extra_fields = {});
 [[nodiscard]] Json to_json(const QuantizationSpec& spec);
 [[nodiscard]] Granularity granularity_from_json(const Json& json);
 [[nodiscard]] Json to_json(const Granularity& granularity);

@@ -39,10 +39,11 @@ struct TensorInfo {
 /// A float tensor while the engine runs; valid only during the call.
 struct WatchedValue {
   const float* data = nullptr;
-  std::int64_t count = 0;           ///< physical values, padding included
-  Shape shape{};                    ///< logical
-  std::int64_t channel_block = 1;   ///< > 1: NCHWc layout [N, C/block, H, W, block], channels padded with 0
-  bool padded = false;              ///< the last channel block holds padding
+  std::int64_t count = 0;  ///< physical values, padding included
+  Shape shape{};           ///< logical
+  std::int64_t channel_block =
+      1;                ///< > 1: NCHWc layout [N, C/block, H, W, block], channels padded with 0
+  bool padded = false;  ///< the last channel block holds padding
   /// The value at a row-major index into the logical shape.
   [[nodiscard]] float at(std::int64_t index) const noexcept;
 };
@@ -52,10 +53,10 @@ using WatchCallback = std::function<void(std::size_t i, const WatchedValue& valu
 
 struct SessionOptions {
   int threads = 1;
-  bool optimize = true;               ///< all graph optimizations of the engine, or none
-  std::vector<std::string> watch{};   ///< float tensors of the model to look at while running
+  bool optimize = true;              ///< all graph optimizations of the engine, or none
+  std::vector<std::string> watch{};  ///< float tensors of the model to look at while running
   WatchCallback on_value{};
-  const Progress* progress = nullptr; ///< a run stops soon after its cancel()
+  const Progress* progress = nullptr;  ///< a run stops soon after its cancel()
 };
 
 class Session {
@@ -69,7 +70,8 @@ class Session {
   [[nodiscard]] virtual std::vector<Tensor> run(const Sample& sample) = 0;
 };
 
-/// How to run a model. Narrow on purpose: other engines, also ones written in Python, stay possible.
+/// How to run a model. Narrow on purpose: other engines, also ones written in Python, stay
+/// possible.
 class Engine {
  public:
   virtual ~Engine() = default;
@@ -82,9 +84,9 @@ class Engine {
                                                       const SessionOptions& options) = 0;
 };
 
-/// Loads ONNX Runtime's shared library (once a process) and makes an engine of it. `library`: path, or
-/// empty: the wheel beside this binary or module, then the system's.
-/// Errors: unsupported with every place looked at and the install command.
+/// Loads ONNX Runtime's shared library (once a process) and makes an engine of it. `library`: path,
+/// or empty: the wheel beside this binary or module, then the system's. Errors: unsupported with
+/// every place looked at and the install command.
 [[nodiscard]] std::unique_ptr<Engine> make_onnxruntime_engine(const std::string& library = {});
 
 }  // namespace halfstep

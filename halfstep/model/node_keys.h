@@ -1,15 +1,15 @@
 #pragma once
 
-#include <onnx/onnx_pb.h>
-
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include <onnx/onnx_pb.h>
+
 namespace halfstep {
 
-/// A name for every node of a graph that no other node has: its own where that is set and unique, else
-/// the name of its first output. (node, input slot) in an EncodingTable uses it.
+/// A name for every node of a graph that no other node has: its own where that is set and unique,
+/// else the name of its first output. (node, input slot) in an EncodingTable uses it.
 class NodeKeys {
  public:
   explicit NodeKeys(const onnx::GraphProto& graph);

@@ -30,11 +30,12 @@ OpTable read_table() {
     OpRow& facts = table[op_type];
     if (row.contains("weight")) {
       const Json& weight = row.at("weight");
-      facts.weight = WeightRow{.facts = {.slot = weight.at("slot").get<int>(),
-                                         .channel_axis = weight.at("channel_axis").get<std::int64_t>(),
-                                         .block_axis = weight.at("block_axis").get<std::int64_t>()},
-                               .swap_if = weight.value("swap_if", ""),
-                               .channel_repeat = weight.value("channel_repeat", "")};
+      facts.weight =
+          WeightRow{.facts = {.slot = weight.at("slot").get<int>(),
+                              .channel_axis = weight.at("channel_axis").get<std::int64_t>(),
+                              .block_axis = weight.at("block_axis").get<std::int64_t>()},
+                    .swap_if = weight.value("swap_if", ""),
+                    .channel_repeat = weight.value("channel_repeat", "")};
     }
     if (row.contains("bias")) {
       facts.bias_slot = row.at("bias").at("slot").get<int>();

@@ -1,11 +1,11 @@
 #pragma once
 
-#include <onnx/onnx_pb.h>
-
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include <onnx/onnx_pb.h>
 
 namespace halfstep {
 
@@ -15,13 +15,15 @@ struct WeightFacts {
   int slot = 1;
   std::int64_t channel_axis = 0;  ///< output channel: one scale each, per channel
   std::int64_t block_axis = 1;    ///< summed over: cut into blocks, per block
-  std::int64_t channel_repeat = 1;  ///< output channels that share a channel of the weight (ConvTranspose: group)
+  std::int64_t channel_repeat =
+      1;  ///< output channels that share a channel of the weight (ConvTranspose: group)
 };
 
 struct OpFacts {
   std::optional<WeightFacts> weight{};
   std::optional<int> bias_slot{};
-  std::optional<int> data_inputs{};  ///< inputs from this one on are parameters; empty: all are data
+  std::optional<int>
+      data_inputs{};  ///< inputs from this one on are parameters; empty: all are data
 };
 
 /// Facts about one node, from data/ops.json. An operator without a row, or of another domain than

@@ -1,10 +1,10 @@
 #include "halfstep/support/config_file.h"
 
-#include <yaml-cpp/yaml.h>
-
 #include <cstdint>
 #include <string>
+
 #include <toml++/toml.h>
+#include <yaml-cpp/yaml.h>
 
 #include "halfstep/support/error.h"
 #include "halfstep/support/file.h"
@@ -46,9 +46,8 @@ Json from_yaml(const YAML::Node& node) {
       Json object = Json::object();
       for (const auto& entry : node) {
         const auto key = entry.first.as<std::string>();
-        require(!object.contains(key),
-                "line " + std::to_string(entry.first.Mark().line + 1) + ": key \"" + key +
-                    "\" is given twice");
+        require(!object.contains(key), "line " + std::to_string(entry.first.Mark().line + 1) +
+                                           ": key \"" + key + "\" is given twice");
         object[key] = from_yaml(entry.second);
       }
       return object;

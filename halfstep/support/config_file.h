@@ -8,8 +8,9 @@
 
 namespace halfstep {
 
-/// A configuration file as JSON; the ending says what it is: .yaml / .yml, .toml, anything else JSON.
-/// Errors: invalid_argument (configuration is usage) with file, line and column of what is wrong.
+/// A configuration file as JSON; the ending says what it is: .yaml / .yml, .toml, anything else
+/// JSON. Errors: invalid_argument (configuration is usage) with file, line and column of what is
+/// wrong.
 [[nodiscard]] Json read_config_file(const std::filesystem::path& path);
 
 /// The same for text; `file` says by its ending what the text is, and stands in messages.

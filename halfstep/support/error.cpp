@@ -18,7 +18,8 @@ std::string join(const std::vector<std::string>& parts) {
   return text;
 }
 
-/// Insertions, deletions and substitutions from `a` to `b`, each 2; 1 for a letter of the other case.
+/// Insertions, deletions and substitutions from `a` to `b`, each 2; 1 for a letter of the other
+/// case.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
   std::vector<std::size_t> row(b.size() + 1);

@@ -25,10 +25,10 @@ void JsonReader::allow_only(std::initializer_list<std::string_view> allowed) con
     for (const std::string& name : names) {
       list += (list.empty() ? "" : ", ") + name;
     }
-    throw Error(ErrorKind::invalid_argument,
-                where_ + ": unknown key \"" + key + "\"" +
-                    (close.empty() ? "; expected one of " + list
-                                   : "; did you mean \"" + close + "\"?"));
+    throw Error(
+        ErrorKind::invalid_argument,
+        where_ + ": unknown key \"" + key + "\"" +
+            (close.empty() ? "; expected one of " + list : "; did you mean \"" + close + "\"?"));
   }
 }
 
@@ -99,9 +99,8 @@ std::vector<JsonReader> JsonReader::objects(std::string_view key) const {
   }
   std::vector<JsonReader> readers;
   for (const Json& entry : value(key)) {
-    readers.emplace_back(entry,
-                         where_ + ": \"" + std::string(key) + "\"[" +
-                             std::to_string(readers.size()) + "]");
+    readers.emplace_back(
+        entry, where_ + ": \"" + std::string(key) + "\"[" + std::to_string(readers.size()) + "]");
   }
   return readers;
 }

@@ -114,13 +114,13 @@ Target Target::load(const std::string& name_or_path) {
     for (const std::string& name : names) {
       list += (list.empty() ? "" : ", ") + name;
     }
-    throw Error(ErrorKind::invalid_argument, "no target \"" + name_or_path +
-                                                 "\": neither a shipped name (" + list +
-                                                 ") nor a file");
+    throw Error(
+        ErrorKind::invalid_argument,
+        "no target \"" + name_or_path + "\": neither a shipped name (" + list + ") nor a file");
   }
-  const std::string text = known ? std::string(embedded_file(std::string(kFolder) + name_or_path +
-                                                             ".json"))
-                                 : read_text(name_or_path);
+  const std::string text =
+      known ? std::string(embedded_file(std::string(kFolder) + name_or_path + ".json"))
+            : read_text(name_or_path);
   const Json json = parse_json(text, name_or_path);
   const JsonReader file(json, "target " + name_or_path);
   file.allow_only({"schema", "name", "summary", "source", "default_float", "quantized_ops",
@@ -143,9 +143,9 @@ OpRule Target::rule(std::string_view op_type) const {
 }
 
 const DataMovementOp* Target::data_movement(std::string_view op_type) const {
-  const auto found = std::find_if(
-      data_movement_.begin(), data_movement_.end(),
-      [op_type](const DataMovementOp& op) { return op.op_type == op_type; });
+  const auto found =
+      std::find_if(data_movement_.begin(), data_movement_.end(),
+                   [op_type](const DataMovementOp& op) { return op.op_type == op_type; });
   return found == data_movement_.end() ? nullptr : &*found;
 }
 

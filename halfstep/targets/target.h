@@ -15,27 +15,30 @@ namespace halfstep {
 enum class QuantizeWhen : std::uint8_t {
   never,    ///< not in the target's list: computed in the default float type
   always,   ///< its inputs are quantized for it
-  between,  ///< only inside a region: inputs come from, and the result goes to, quantized ops or the graph's border
+  between,  ///< only inside a region: inputs come from, and the result goes to, quantized ops or
+            ///< the graph's border
   weight,   ///< only its constant weight is stored as integers
 };
 
-/// A subgraph that runs in one precision from start to end: a chain of ops, each stage one of several types.
-/// Inner tensors have one reader, are no graph outputs and get no encoding.
-/// Source: QAIRT quantization specification, "Tag super groups".
+/// A subgraph that runs in one precision from start to end: a chain of ops, each stage one of
+/// several types. Inner tensors have one reader, are no graph outputs and get no encoding. Source:
+/// QAIRT quantization specification, "Tag super groups".
 struct SuperGroup {
   std::string name{};
   std::vector<std::vector<std::string>> ops{};
-  bool bias = false;  ///< the second stage adds a constant per output channel: the bias of the first
+  bool bias =
+      false;  ///< the second stage adds a constant per output channel: the bias of the first
   std::string source{};
 };
 
-/// An operator that copies or selects values of its first input: input and outputs carry equal encodings.
-/// Source: QAIRT quantization specification, "Handle data movement ops".
+/// An operator that copies or selects values of its first input: input and outputs carry equal
+/// encodings. Source: QAIRT quantization specification, "Handle data movement ops".
 struct DataMovementOp {
   std::string op_type{};
-  std::string attribute{};            ///< if not empty, only with one of `values` ("" = not given)
+  std::string attribute{};  ///< if not empty, only with one of `values` ("" = not given)
   std::vector<std::string> values{};
-  std::vector<int> zero_inputs{};     ///< only if these inputs are absent or constant zeros (Pad's value)
+  std::vector<int>
+      zero_inputs{};  ///< only if these inputs are absent or constant zeros (Pad's value)
 };
 
 struct OpRule {
@@ -49,7 +52,8 @@ struct OpRule {
 class Target {
  public:
   /// `name_or_path` is a shipped name ("cpu") or a path to a target file.
-  /// Errors: invalid_argument listing the shipped names, or naming file, key, what was found, what was expected.
+  /// Errors: invalid_argument listing the shipped names, or naming file, key, what was found, what
+  /// was expected.
   [[nodiscard]] static Target load(const std::string& name_or_path);
   [[nodiscard]] static std::vector<std::string> shipped();
 

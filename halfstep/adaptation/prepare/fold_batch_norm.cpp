@@ -2,8 +2,8 @@
 
 #include <cmath>
 #include <cstring>
-#include <optional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -78,7 +78,8 @@ Affine affine_of(const Model& model, const GraphIndex& graph, const onnx::NodePr
   return affine;
 }
 
-/// W' = W * factor[output channel]. Conv: [out, in/group, ...]; ConvTranspose: [in, out/group, ...].
+/// W' = W * factor[output channel]. Conv: [out, in/group, ...]; ConvTranspose: [in, out/group,
+/// ...].
 std::vector<float> scaled_weight(std::vector<float> weight, const Shape& shape, bool transposed,
                                  std::int64_t group, const std::vector<double>& factor) {
   const std::int64_t inner = element_count(std::span(shape).subspan(2));
@@ -152,11 +153,11 @@ class Folder {
       }
     }
     for (const Fold& fold : folds) {
-      diagnostics.push_back({.severity = Severity::note,
-                             .rule = "prepare/fold-batch-norm",
-                             .subject = model_.graph().node(fold.norm).output(0),
-                             .message = graph_.label(fold.norm) + " is folded into " +
-                                        graph_.label(fold.conv)});
+      diagnostics.push_back(
+          {.severity = Severity::note,
+           .rule = "prepare/fold-batch-norm",
+           .subject = model_.graph().node(fold.norm).output(0),
+           .message = graph_.label(fold.norm) + " is folded into " + graph_.label(fold.conv)});
     }
     for (const Fold& fold : folds) {
       apply(fold);
@@ -177,18 +178,20 @@ class Folder {
                       int_attribute(conv, "group", 1), affine.factor);
     std::vector<float> bias(affine.factor.size());
     const bool has_bias = conv.input_size() > 2 && !conv.input(2).empty();
-    const std::vector<float> old =
-        has_bias ? model_.floats(*graph_.constant(conv.input(2))) : bias;
+    const std::vector<float> old = has_bias ? model_.floats(*graph_.constant(conv.input(2))) : bias;
     for (std::size_t c = 0; c < bias.size(); ++c) {
       bias[c] = static_cast<float>(old[c] * affine.factor[c] + affine.shift[c]);
     }
-    // The graph index still points at the old tensors: new ones are added, old ones removed at the end.
-    // Without a bias of its own the convolution takes over the shift's name.
+    // The graph index still points at the old tensors: new ones are added, old ones removed at the
+    // end. Without a bias of its own the convolution takes over the shift's name.
     const std::string bias_name = has_bias ? conv.input(2) : norm.input(2);
-    pending_.push_back({.node = fold.conv, .slot = 1, .name = conv.input(1), .shape = shape,
-                        .values = scaled});
-    pending_.push_back({.node = fold.conv, .slot = 2, .name = bias_name,
-                        .shape = {static_cast<std::int64_t>(bias.size())}, .values = bias});
+    pending_.push_back(
+        {.node = fold.conv, .slot = 1, .name = conv.input(1), .shape = shape, .values = scaled});
+    pending_.push_back({.node = fold.conv,
+                        .slot = 2,
+                        .name = bias_name,
+                        .shape = {static_cast<std::int64_t>(bias.size())},
+                        .values = bias});
     outputs_.emplace_back(fold.conv, norm.output(0));
     removed_.insert(fold.norm);
   }
@@ -197,11 +200,13 @@ class Folder {
     const std::set<std::string> unread = no_longer_read();
     for (const std::string& name : unread) {
       if (const int constant = graph_.producer(name); constant >= 0) {
-        removed_.insert(constant);  // a Constant node: its name goes to the initializer that follows it
+        removed_.insert(
+            constant);  // a Constant node: its name goes to the initializer that follows it
       }
     }
     for (Constant& constant : pending_) {
-      // A constant that only this node reads keeps its name with its new content; a shared one is copied.
+      // A constant that only this node reads keeps its name with its new content; a shared one is
+      // copied.
       if (!unread.contains(constant.name)) {
         constant.name = names_.fresh(constant.name + "_folded");
       }

@@ -5,11 +5,11 @@
 
 namespace halfstep {
 
-/// Folds every BatchNormalization (inference form, constant float32 parameters) into the Conv or ConvTranspose
-/// before it, if that is the only reader: the folded weight is what gets quantized.
-/// Formula: s = scale / sqrt(var + epsilon); W' = W * s per output channel; b' = (b - mean) * s + B, in double.
-/// The result carries the BatchNormalization's output name; a weight that others also read is copied.
-/// Returns how many were folded; each is a note in `diagnostics`.
+/// Folds every BatchNormalization (inference form, constant float32 parameters) into the Conv or
+/// ConvTranspose before it, if that is the only reader: the folded weight is what gets quantized.
+/// Formula: s = scale / sqrt(var + epsilon); W' = W * s per output channel; b' = (b - mean) * s +
+/// B, in double. The result carries the BatchNormalization's output name; a weight that others also
+/// read is copied. Returns how many were folded; each is a note in `diagnostics`.
 int fold_batch_norm(Model& model, Diagnostics& diagnostics);
 
 }  // namespace halfstep

@@ -1,9 +1,9 @@
 // Uses halfstep::halfstep of an installation: reads a model through the ONNX library.
-#include <onnx/defs/parser.h>
-#include <onnx/onnx_pb.h>
-
 #include <cstdio>
 #include <utility>
+
+#include <onnx/defs/parser.h>
+#include <onnx/onnx_pb.h>
 
 #include "halfstep/model/model.h"
 #include "halfstep/version.h"
@@ -18,6 +18,7 @@ int main() {
     return 1;
   }
   const halfstep::Model model = halfstep::Model::from_proto(std::move(proto), "consumer");
-  std::printf("halfstep %s: %d node\n", halfstep::kVersion.data(), model.proto().graph().node_size());
+  std::printf("halfstep %s: %d node\n", halfstep::kVersion.data(),
+              model.proto().graph().node_size());
   return model.proto().graph().node_size() == 1 ? 0 : 1;
 }

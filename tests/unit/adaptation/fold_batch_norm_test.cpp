@@ -1,8 +1,8 @@
 #include "halfstep/adaptation/prepare/fold_batch_norm.h"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
+
+#include <gtest/gtest.h>
 
 #include "halfstep/model/graph_index.h"
 #include "tests/unit/support/onnx_text.h"

@@ -1,9 +1,9 @@
 #include "halfstep/targets/target.h"
 
+#include <fstream>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <fstream>
 
 #include "halfstep/support/error.h"
 #include "halfstep/support/file.h"
