@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+// NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 namespace {
@@ -56,7 +57,7 @@ void run(const Bytes& bytes) { LLVMFuzzerTestOneInput(bytes.data(), bytes.size()
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) {  // NOLINT(misc-const-correctness): the standard's signature
   std::size_t runs = 0;
   std::vector<Bytes> seeds;
   for (int i = 1; i < argc; ++i) {
@@ -72,7 +73,7 @@ int main(int argc, char** argv) {
     }
     run(seeds.back());
   }
-  std::mt19937 random(1);
+  std::mt19937 random(1);  // NOLINT(bugprone-random-generator-seed): the same inputs each time
   for (std::size_t i = 0; i < runs && !seeds.empty(); ++i) {
     Bytes bytes = seeds[below(random, seeds.size())];
     for (std::size_t changes = 1 + below(random, 4); changes > 0 && !bytes.empty(); --changes) {

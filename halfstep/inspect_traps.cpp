@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <map>
 #include <set>
 #include <string>
@@ -11,7 +10,6 @@
 #include <vector>
 
 #include "halfstep/model/op_facts.h"
-#include "halfstep/model/values.h"
 #include "halfstep/support/tensor_view.h"
 
 namespace halfstep {

@@ -1,6 +1,7 @@
 #include "halfstep/model/check.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <exception>
 #include <string>
@@ -70,7 +71,7 @@ std::string one_line(std::string text) {
   const std::string kContext = "\n\n==> Context: ";
   if (const auto at = text.find(kContext); at != std::string::npos) {
     text.replace(at, kContext.size(), " (");
-    text += ")";
+    text += ')';
   }
   std::string line;
   for (const char c : text) {
@@ -94,6 +95,29 @@ std::size_t sequence_length(unsigned char byte) noexcept {
     return 3;
   }
   return byte >= 0xF0 && byte < 0xF5 ? 4 : 0;
+}
+
+// Are the bytes after the first one of `sequence` such that may follow it?
+bool continues(std::string_view sequence) noexcept {
+  struct Range {
+    unsigned char first, low, high;
+  };
+  // The second byte also tells overlong forms, surrogates and numbers beyond Unicode.
+  constexpr std::array kSecond = {Range{0xE0, 0xA0, 0xBF}, Range{0xED, 0x80, 0x9F},
+                                  Range{0xF0, 0x90, 0xBF}, Range{0xF4, 0x80, 0x8F}};
+  for (std::size_t i = 1; i < sequence.size(); ++i) {
+    Range range{0, 0x80, 0xBF};
+    for (const Range& special : kSecond) {
+      if (i == 1 && static_cast<unsigned char>(sequence[0]) == special.first) {
+        range = special;
+      }
+    }
+    const auto byte = static_cast<unsigned char>(sequence[i]);
+    if (byte < range.low || byte > range.high) {
+      return false;
+    }
+  }
+  return true;
 }
 
 void check_names(const onnx::ModelProto& model) {
@@ -130,22 +154,12 @@ void check_names(const onnx::ModelProto& model) {
 }  // namespace
 
 bool is_utf8(std::string_view text) noexcept {
-  for (std::size_t at = 0; at < text.size();) {
-    const auto first = static_cast<unsigned char>(text[at]);
-    const std::size_t length = sequence_length(first);
-    if (length == 0 || at + length > text.size()) {
+  while (!text.empty()) {
+    const std::size_t length = sequence_length(static_cast<unsigned char>(text[0]));
+    if (length == 0 || length > text.size() || !continues(text.substr(0, length))) {
       return false;
     }
-    for (std::size_t i = 1; i < length; ++i) {
-      const auto next = static_cast<unsigned char>(text[at + i]);
-      // The second byte also tells overlong forms, surrogates and numbers beyond Unicode.
-      const unsigned low = i > 1 ? 0x80 : first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
-      const unsigned high = i > 1 ? 0xBF : first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
-      if (next < low || next > high) {
-        return false;
-      }
-    }
-    at += length;
+    text.remove_prefix(length);
   }
   return true;
 }

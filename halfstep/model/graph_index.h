@@ -67,7 +67,7 @@ class GraphIndex {
     TensorType type{};
   };
   struct Hash {
-    using is_transparent = void;
+    using is_transparent = void;  // NOLINT(readability-identifier-naming): the standard's name
     std::size_t operator()(std::string_view text) const noexcept {
       return std::hash<std::string_view>{}(text);
     }
