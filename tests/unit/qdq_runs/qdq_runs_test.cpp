@@ -125,12 +125,11 @@ TEST_P(QdqRuns, AsFakeQuantizationDoes) {
   write_qdq(written, models.table, {}, diagnostics);
 
   const Model reference = Model::from_proto(models.reference, c.name);
-  const TensorType x_type = GraphIndex(reference).type("x");
-  const std::vector<float> x =
-      random_values(static_cast<std::size_t>(element_count(*x_type.shape)), 99);
+  const Shape x_shape = GraphIndex(reference).type("x").shape.value_or(Shape{});  // none: a scalar
+  const std::vector<float> x = random_values(static_cast<std::size_t>(element_count(x_shape)), 99);
   Shape shape;
   const std::vector<float> float_y =
-      run(reference, false, faked(c.activation, x, *x_type.shape, Role::activation), &shape);
+      run(reference, false, faked(c.activation, x, x_shape, Role::activation), &shape);
   const std::vector<float> expected = faked(c.result, float_y, shape, Role::activation);
 
   const double step = c.result.is_float() ? 1e-5 : c.result.scale[0];
@@ -229,11 +228,11 @@ std::vector<RunCase> products() {
   wide.result = activation(Dtype::uint16, 0.0005F, 32768);
   RunCase weights_only = matmul("MatMulWeightOnlyInt4Block", spec(Dtype::int4, block(0, 16)));
   weights_only.activation = weights_only.result = kFloat;
-  weights_only.optimized_error = 0.02;
+  weights_only.optimized_error = 0.05;
   RunCase small_blocks =
       matmul("MatMulWeightOnlyUint4Block", spec(Dtype::uint4, block(0, 8), Scheme::asymmetric));
   small_blocks.activation = small_blocks.result = kFloat;
-  small_blocks.optimized_error = 0.02;
+  small_blocks.optimized_error = 0.05;
   return {
       matmul("MatMulInt8Channel", spec(Dtype::int8, channel(1))),
       matmul("MatMulInt4Block", spec(Dtype::int4, block(0, 16))),
