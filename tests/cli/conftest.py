@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -164,3 +165,7 @@ def refused(halfstep: Command) -> Callable[..., str]:
         return result.err
 
     return check
+
+
+# A run started in the background ignores Ctrl-C, and so would every child that tests interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)

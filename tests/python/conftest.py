@@ -1,5 +1,6 @@
 """Small models and data that several tests use."""
 
+import signal
 import subprocess
 import sys
 
@@ -87,3 +88,7 @@ def run_python():
         return done.stdout
 
     return run
+
+
+# A run started in the background ignores Ctrl-C, and so would every child that tests interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
