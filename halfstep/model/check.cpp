@@ -99,21 +99,19 @@ std::size_t sequence_length(unsigned char byte) noexcept {
 
 // Are the bytes after the first one of `sequence` such that may follow it?
 bool continues(std::string_view sequence) noexcept {
-  struct Range {
-    unsigned char first, low, high;
-  };
+  using Range = std::array<unsigned char, 3>;  // first byte, lowest and highest second byte
   // The second byte also tells overlong forms, surrogates and numbers beyond Unicode.
   constexpr std::array kSecond = {Range{0xE0, 0xA0, 0xBF}, Range{0xED, 0x80, 0x9F},
                                   Range{0xF0, 0x90, 0xBF}, Range{0xF4, 0x80, 0x8F}};
   for (std::size_t i = 1; i < sequence.size(); ++i) {
     Range range{0, 0x80, 0xBF};
     for (const Range& special : kSecond) {
-      if (i == 1 && static_cast<unsigned char>(sequence[0]) == special.first) {
+      if (i == 1 && static_cast<unsigned char>(sequence[0]) == special[0]) {
         range = special;
       }
     }
     const auto byte = static_cast<unsigned char>(sequence[i]);
-    if (byte < range.low || byte > range.high) {
+    if (byte < range[1] || byte > range[2]) {
       return false;
     }
   }

@@ -5,7 +5,6 @@
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
-#include <utility>
 
 #include "halfstep/model/model.h"
 #include "halfstep/support/error.h"
@@ -136,6 +135,15 @@ void rename(std::string& name, const Renames& renames) {
   }
 }
 
+void rename(NodeProto& node, const Renames& renames) {
+  for (auto& name : *node.mutable_input()) {
+    rename(name, renames);
+  }
+  for (auto& name : *node.mutable_output()) {
+    rename(name, renames);
+  }
+}
+
 // Adds the initializers that are new to `graph` and their names to `fresh`.
 void add_new_initializers(GraphProto& graph, const GraphProto& before, const GraphProto& after,
                           std::unordered_set<std::string>& fresh) {
@@ -186,13 +194,8 @@ void merge_converted(GraphProto& graph, const GraphProto& before, const GraphPro
     rename(*graph.mutable_initializer(i)->mutable_name(), renames);
   }
   for (auto& node : nodes) {
-    for (auto& name : *node.mutable_input()) {
-      rename(name, renames);
-    }
     const bool is_new = node.output_size() > 0 && fresh.contains(node.output(0));
-    for (auto& name : *node.mutable_output()) {
-      rename(name, renames);
-    }
+    rename(node, renames);
     if (is_new) {  // the converter gives it the name of the node it came from
       node.set_name(names.fresh(node.output(0) + "_node"));
     }

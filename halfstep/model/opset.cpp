@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <cstdint>
 #include <exception>
 #include <memory>
 #include <string>
@@ -8,7 +7,6 @@
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
-#include <vector>
 
 #include <onnx/common/ir_pb_converter.h>
 #include <onnx/defs/schema.h>
@@ -19,7 +17,6 @@
 #include "halfstep/model/graph_index.h"
 #include "halfstep/model/merge_converted.h"
 #include "halfstep/model/model.h"
-#include "halfstep/model/model_state.h"
 #include "halfstep/model/op_facts.h"
 #include "halfstep/model/visit.h"
 #include "halfstep/support/error.h"
@@ -27,23 +24,18 @@
 namespace halfstep {
 namespace {
 
-struct VersionPair {
-  int opset;
-  int ir;
-};
-
 // The IR version that came with an opset version; older opsets work with IR 3.
 // Source: versioning document of ONNX 1.23, released versions.
 constexpr std::array kIrOfOpset = {
-    VersionPair{9, 4},   VersionPair{10, 5},  VersionPair{11, 6},  VersionPair{12, 7},
-    VersionPair{15, 8},  VersionPair{19, 9},  VersionPair{21, 10}, VersionPair{23, 11},
-    VersionPair{24, 12}, VersionPair{25, 13}, VersionPair{28, 14},
+    std::pair{9, 4},   std::pair{10, 5},  std::pair{11, 6},  std::pair{12, 7},
+    std::pair{15, 8},  std::pair{19, 9},  std::pair{21, 10}, std::pair{23, 11},
+    std::pair{24, 12}, std::pair{25, 13}, std::pair{28, 14},
 };
 
 int ir_of_opset(int opset) {
   int ir = 3;
-  for (const VersionPair& pair : kIrOfOpset) {
-    ir = opset >= pair.opset ? pair.ir : ir;
+  for (const auto& [since, version] : kIrOfOpset) {
+    ir = opset >= since ? version : ir;
   }
   return ir;
 }
@@ -87,16 +79,23 @@ std::string one_line(const char* text) {
   return line;
 }
 
+// Some adapters want shapes; where inference fails they say so themselves.
+onnx::ModelProto with_shapes(onnx::ModelProto model) {
+  onnx::ModelProto inferred = model;
+  try {
+    onnx::shape_inference::InferShapes(inferred);
+    return inferred;
+  } catch (const std::exception&) {
+    return model;
+  }
+}
+
 // The graph of `model` in the newer version, everything that the converter does not know put back.
 void convert_graph(onnx::ModelProto model, int from, int to, onnx::GraphProto& graph) {
   onnx::OperatorSetIdProto* import = default_import(model);
   import->set_domain("");  // the converter compares the spelling
   import->set_version(from);
-  try {
-    onnx::shape_inference::InferShapes(model);
-  } catch (const std::exception&) {
-    // Some adapters want shapes; they say so themselves.
-  }
+  model = with_shapes(std::move(model));
   onnx::ModelProto before;
   onnx::ModelProto after;
   try {
