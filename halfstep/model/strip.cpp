@@ -96,7 +96,7 @@ class Stripper {
   }
 
   // The field whose bytes can stay in the file: large, the only data, and stored as plain values.
-  std::optional<std::uint32_t> field_to_strip(Bytes bytes) const {
+  [[nodiscard]] std::optional<std::uint32_t> field_to_strip(Bytes bytes) const {
     std::map<std::uint32_t, int> counts;
     std::uint64_t data_type = 0;
     std::optional<std::uint32_t> large;
@@ -139,7 +139,7 @@ class Stripper {
 
   // The system maps whole clusters of pages around each one that is touched.
   void pass(const std::byte* end) {
-    constexpr std::ptrdiff_t kEnough = std::ptrdiff_t{1} << 20U;
+    constexpr std::ptrdiff_t kEnough = 1024 * 1024;
     if (end - kept_from_ >= kEnough) {
       passed_({kept_from_, end});
       kept_from_ = end;

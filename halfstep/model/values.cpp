@@ -1,12 +1,12 @@
 #include "halfstep/model/values.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <functional>
 #include <limits>
 #include <optional>
 #include <span>
@@ -32,46 +32,46 @@ enum class Special : std::uint8_t { ieee, nan_at_end, nan_at_minus_zero, none, e
 struct ElementType {
   int data_type;
   std::string_view name;
-  int bits;
+  unsigned bits;
   Form form;
-  int exponent_bits = 0;
+  unsigned exponent_bits = 0;
   Special special = Special::none;
 };
 
-constexpr std::array kTypes = {
-    ElementType{TensorProto::FLOAT, "float", 32, Form::floating},
-    ElementType{TensorProto::UINT8, "uint8", 8, Form::unsigned_integer},
-    ElementType{TensorProto::INT8, "int8", 8, Form::signed_integer},
-    ElementType{TensorProto::UINT16, "uint16", 16, Form::unsigned_integer},
-    ElementType{TensorProto::INT16, "int16", 16, Form::signed_integer},
-    ElementType{TensorProto::INT32, "int32", 32, Form::signed_integer},
-    ElementType{TensorProto::INT64, "int64", 64, Form::signed_integer},
-    ElementType{TensorProto::STRING, "string", 0, Form::none},
-    ElementType{TensorProto::BOOL, "bool", 8, Form::unsigned_integer},
-    ElementType{TensorProto::FLOAT16, "float16", 16, Form::floating, 5, Special::ieee},
-    ElementType{TensorProto::DOUBLE, "double", 64, Form::floating},
-    ElementType{TensorProto::UINT32, "uint32", 32, Form::unsigned_integer},
-    ElementType{TensorProto::UINT64, "uint64", 64, Form::unsigned_integer},
-    ElementType{TensorProto::COMPLEX64, "complex64", 64, Form::complex},
-    ElementType{TensorProto::COMPLEX128, "complex128", 128, Form::complex},
-    ElementType{TensorProto::BFLOAT16, "bfloat16", 16, Form::floating, 8, Special::ieee},
-    ElementType{TensorProto::FLOAT8E4M3FN, "float8e4m3fn", 8, Form::floating, 4,
-                Special::nan_at_end},
-    ElementType{TensorProto::FLOAT8E4M3FNUZ, "float8e4m3fnuz", 8, Form::floating, 4,
-                Special::nan_at_minus_zero},
-    ElementType{TensorProto::FLOAT8E5M2, "float8e5m2", 8, Form::floating, 5, Special::ieee},
-    ElementType{TensorProto::FLOAT8E5M2FNUZ, "float8e5m2fnuz", 8, Form::floating, 5,
-                Special::nan_at_minus_zero},
-    ElementType{TensorProto::UINT4, "uint4", 4, Form::unsigned_integer},
-    ElementType{TensorProto::INT4, "int4", 4, Form::signed_integer},
-    ElementType{TensorProto::FLOAT4E2M1, "float4e2m1", 4, Form::floating, 2, Special::none},
-    ElementType{TensorProto::FLOAT8E8M0, "float8e8m0", 8, Form::floating, 8,
-                Special::exponent_only},
-    ElementType{TensorProto::UINT2, "uint2", 2, Form::unsigned_integer},
-    ElementType{TensorProto::INT2, "int2", 2, Form::signed_integer},
-    ElementType{TensorProto::FLOAT6E2M3, "float6e2m3", 6, Form::floating, 2, Special::none},
-    ElementType{TensorProto::FLOAT6E3M2, "float6e3m2", 6, Form::floating, 3, Special::none},
-};
+// NOLINTBEGIN(modernize-use-designated-initializers): the rows of a table
+constexpr auto kTypes = std::to_array<ElementType>({
+    {TensorProto::FLOAT, "float", 32, Form::floating},
+    {TensorProto::UINT8, "uint8", 8, Form::unsigned_integer},
+    {TensorProto::INT8, "int8", 8, Form::signed_integer},
+    {TensorProto::UINT16, "uint16", 16, Form::unsigned_integer},
+    {TensorProto::INT16, "int16", 16, Form::signed_integer},
+    {TensorProto::INT32, "int32", 32, Form::signed_integer},
+    {TensorProto::INT64, "int64", 64, Form::signed_integer},
+    {TensorProto::STRING, "string", 0, Form::none},
+    {TensorProto::BOOL, "bool", 8, Form::unsigned_integer},
+    {TensorProto::FLOAT16, "float16", 16, Form::floating, 5, Special::ieee},
+    {TensorProto::DOUBLE, "double", 64, Form::floating},
+    {TensorProto::UINT32, "uint32", 32, Form::unsigned_integer},
+    {TensorProto::UINT64, "uint64", 64, Form::unsigned_integer},
+    {TensorProto::COMPLEX64, "complex64", 64, Form::complex},
+    {TensorProto::COMPLEX128, "complex128", 128, Form::complex},
+    {TensorProto::BFLOAT16, "bfloat16", 16, Form::floating, 8, Special::ieee},
+    {TensorProto::FLOAT8E4M3FN, "float8e4m3fn", 8, Form::floating, 4, Special::nan_at_end},
+    {TensorProto::FLOAT8E4M3FNUZ, "float8e4m3fnuz", 8, Form::floating, 4,
+     Special::nan_at_minus_zero},
+    {TensorProto::FLOAT8E5M2, "float8e5m2", 8, Form::floating, 5, Special::ieee},
+    {TensorProto::FLOAT8E5M2FNUZ, "float8e5m2fnuz", 8, Form::floating, 5,
+     Special::nan_at_minus_zero},
+    {TensorProto::UINT4, "uint4", 4, Form::unsigned_integer},
+    {TensorProto::INT4, "int4", 4, Form::signed_integer},
+    {TensorProto::FLOAT4E2M1, "float4e2m1", 4, Form::floating, 2, Special::none},
+    {TensorProto::FLOAT8E8M0, "float8e8m0", 8, Form::floating, 8, Special::exponent_only},
+    {TensorProto::UINT2, "uint2", 2, Form::unsigned_integer},
+    {TensorProto::INT2, "int2", 2, Form::signed_integer},
+    {TensorProto::FLOAT6E2M3, "float6e2m3", 6, Form::floating, 2, Special::none},
+    {TensorProto::FLOAT6E3M2, "float6e3m2", 6, Form::floating, 3, Special::none},
+});
+// NOLINTEND(modernize-use-designated-initializers)
 
 const ElementType* find_type(int data_type) noexcept {
   for (const ElementType& type : kTypes) {
@@ -87,28 +87,27 @@ float decode_small_float(std::uint32_t code, const ElementType& type) {
   if (type.special == Special::exponent_only) {
     return code == 255 ? kNan : std::ldexp(1.0F, static_cast<int>(code) - 127);
   }
-  const int mantissa_bits = type.bits - 1 - type.exponent_bits;
-  const std::uint32_t sign = code >> (type.bits - 1);
-  const std::uint32_t magnitude = code & ((1U << (type.bits - 1)) - 1U);
-  const auto exponent = static_cast<int>(magnitude >> mantissa_bits);
+  const unsigned mantissa_bits = type.bits - 1 - type.exponent_bits;
+  const bool negative = (code >> (type.bits - 1)) != 0;
+  const std::uint32_t largest = (1U << (type.bits - 1)) - 1U;
+  const std::uint32_t magnitude = code & largest;
+  const std::uint32_t exponent = magnitude >> mantissa_bits;
   const std::uint32_t mantissa = magnitude & ((1U << mantissa_bits) - 1U);
-  const int last_exponent = (1 << type.exponent_bits) - 1;
-  if (type.special == Special::nan_at_minus_zero && sign == 1 && magnitude == 0) {
+  if ((type.special == Special::nan_at_minus_zero && negative && magnitude == 0) ||
+      (type.special == Special::nan_at_end && magnitude == largest)) {
     return kNan;
   }
-  if (type.special == Special::nan_at_end && magnitude == (1U << (type.bits - 1)) - 1U) {
-    return kNan;
-  }
-  if (type.special == Special::ieee && exponent == last_exponent) {
+  if (type.special == Special::ieee && exponent == (1U << type.exponent_bits) - 1U) {
     const float infinity = std::numeric_limits<float>::infinity();
-    return mantissa != 0 ? kNan : (sign == 1 ? -infinity : infinity);
+    return mantissa != 0 ? kNan : (negative ? -infinity : infinity);
   }
-  const int bias =
-      (1 << (type.exponent_bits - 1)) - (type.special == Special::nan_at_minus_zero ? 0 : 1);
-  const int hidden = exponent == 0 ? 0 : 1 << mantissa_bits;
-  const float value = std::ldexp(static_cast<float>(static_cast<int>(mantissa) + hidden),
-                                 (exponent == 0 ? 1 : exponent) - bias - mantissa_bits);
-  return sign == 1 ? -value : value;
+  const std::uint32_t bias =
+      (1U << (type.exponent_bits - 1)) - (type.special == Special::nan_at_minus_zero ? 0U : 1U);
+  const std::uint32_t hidden = exponent == 0 ? 0U : 1U << mantissa_bits;
+  const int power =
+      static_cast<int>(std::max(exponent, 1U)) - static_cast<int>(bias + mantissa_bits);
+  const float value = std::ldexp(static_cast<float>(mantissa + hidden), power);
+  return negative ? -value : value;
 }
 
 float decode_small(std::uint32_t code, const ElementType& type) {
@@ -116,13 +115,13 @@ float decode_small(std::uint32_t code, const ElementType& type) {
     return decode_small_float(code, type);
   }
   const bool negative = type.form == Form::signed_integer && (code >> (type.bits - 1)) != 0;
-  return static_cast<float>(static_cast<std::int64_t>(code) -
-                            (negative ? std::int64_t{1} << type.bits : 0));
+  const float codes = static_cast<float>(std::uint32_t{1} << type.bits);
+  return static_cast<float>(code) - (negative ? codes : 0.0F);
 }
 
 // The code of element `index`; formats below 8 bits are one stream of bits, lowest bit first.
-std::uint32_t code_at(std::span<const std::byte> bytes, std::size_t index, int bits) {
-  const std::size_t first_bit = index * static_cast<std::size_t>(bits);
+std::uint32_t code_at(std::span<const std::byte> bytes, std::size_t index, unsigned bits) {
+  const std::size_t first_bit = index * bits;
   std::uint32_t window = 0;
   for (std::size_t i = 0; i < 3 && first_bit / 8 + i < bytes.size(); ++i) {
     window |= std::to_integer<std::uint32_t>(bytes[first_bit / 8 + i]) << (8 * i);
@@ -214,7 +213,7 @@ std::vector<std::byte> fields_as_bytes(const TensorProto& tensor) {
 
 int element_bits(int data_type) noexcept {
   const ElementType* type = find_type(data_type);
-  return type == nullptr ? 0 : type->bits;
+  return type == nullptr ? 0 : static_cast<int>(type->bits);
 }
 
 std::string element_type_name(int data_type) {

@@ -19,27 +19,29 @@ struct Child {
 };
 
 // Source: onnx.proto of ONNX 1.23.
-constexpr std::array kChildren = {
-    Child{Kind::model, 7, Kind::graph, "graph"},
-    Child{Kind::model, 20, Kind::training, "training_info"},
-    Child{Kind::model, 25, Kind::function, "functions"},
-    Child{Kind::training, 1, Kind::graph, "initialization"},
-    Child{Kind::training, 2, Kind::graph, "algorithm"},
-    Child{Kind::graph, 1, Kind::node, "node"},
-    Child{Kind::graph, 5, Kind::tensor, "initializer"},
-    Child{Kind::graph, 15, Kind::sparse, "sparse_initializer"},
-    Child{Kind::function, 7, Kind::node, "node"},
-    Child{Kind::function, 11, Kind::attribute, "attribute_proto"},
-    Child{Kind::node, 5, Kind::attribute, "attribute"},
-    Child{Kind::attribute, 5, Kind::tensor, "t"},
-    Child{Kind::attribute, 6, Kind::graph, "g"},
-    Child{Kind::attribute, 10, Kind::tensor, "tensors"},
-    Child{Kind::attribute, 11, Kind::graph, "graphs"},
-    Child{Kind::attribute, 22, Kind::sparse, "sparse_tensor"},
-    Child{Kind::attribute, 23, Kind::sparse, "sparse_tensors"},
-    Child{Kind::sparse, 1, Kind::tensor, "values"},
-    Child{Kind::sparse, 2, Kind::tensor, "indices"},
-};
+// NOLINTBEGIN(modernize-use-designated-initializers): the rows of a table
+constexpr auto kChildren = std::to_array<Child>({
+    {Kind::model, 7, Kind::graph, "graph"},
+    {Kind::model, 20, Kind::training, "training_info"},
+    {Kind::model, 25, Kind::function, "functions"},
+    {Kind::training, 1, Kind::graph, "initialization"},
+    {Kind::training, 2, Kind::graph, "algorithm"},
+    {Kind::graph, 1, Kind::node, "node"},
+    {Kind::graph, 5, Kind::tensor, "initializer"},
+    {Kind::graph, 15, Kind::sparse, "sparse_initializer"},
+    {Kind::function, 7, Kind::node, "node"},
+    {Kind::function, 11, Kind::attribute, "attribute_proto"},
+    {Kind::node, 5, Kind::attribute, "attribute"},
+    {Kind::attribute, 5, Kind::tensor, "t"},
+    {Kind::attribute, 6, Kind::graph, "g"},
+    {Kind::attribute, 10, Kind::tensor, "tensors"},
+    {Kind::attribute, 11, Kind::graph, "graphs"},
+    {Kind::attribute, 22, Kind::sparse, "sparse_tensor"},
+    {Kind::attribute, 23, Kind::sparse, "sparse_tensors"},
+    {Kind::sparse, 1, Kind::tensor, "values"},
+    {Kind::sparse, 2, Kind::tensor, "indices"},
+});
+// NOLINTEND(modernize-use-designated-initializers)
 
 const Child* find_child(Kind parent, std::uint32_t number) noexcept {
   for (const Child& child : kChildren) {

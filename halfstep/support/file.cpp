@@ -101,7 +101,7 @@ MappedFile::MappedFile(const fs::path& path) : path_(path) {
   if (size == 0) {
     return;
   }
-  void* address = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor.get(), 0);
+  const void* address = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor.get(), 0);
   if (address == MAP_FAILED) {
     fail_to_open(path, errno);
   }

@@ -94,8 +94,9 @@ Json parse_json(std::string_view text, std::string_view name) {
     return true;
   };
   try {
-    return Json::parse(CountingIterator{text.data(), &furthest},
-                       CountingIterator{text.data() + text.size(), &furthest}, watch);
+    const char* begin = furthest;
+    return Json::parse(CountingIterator{.at = begin, .furthest = &furthest},
+                       CountingIterator{.at = begin + text.size(), .furthest = &furthest}, watch);
   } catch (const Json::exception& error) {
     fail(name, text, offset(), bare_message(error.what()));
   }

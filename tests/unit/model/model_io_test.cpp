@@ -3,13 +3,11 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "halfstep/model/model.h"
-#include "halfstep/support/error.h"
 #include "halfstep/support/file.h"
 #include "tests/unit/model/model_fixtures.h"
 
@@ -230,9 +228,9 @@ TEST_F(ModelFiles, NeverCrashOnDamage) {
   const std::string bytes = large_model().SerializeAsString();
   int accepted = 0;
   for (std::size_t at = 0; at < 300; ++at) {
-    for (const int flip : {1, 0x80, 0xFF}) {
+    for (const unsigned flip : {1U, 0x80U, 0xFFU}) {
       std::string damaged = bytes;
-      damaged[at] = static_cast<char>(damaged[at] ^ flip);
+      damaged[at] = static_cast<char>(static_cast<unsigned char>(damaged[at]) ^ flip);
       if (message_of([&] {
             const Model model = Model::from_bytes(bytes_of(damaged), "m");
             (void)model.serialize();
@@ -258,7 +256,7 @@ TEST_F(ModelFiles, RefuseDeepNesting) {
           break;
         }
       }
-      message = outer + message;
+      message.insert(0, outer);
     }
   }
   std::string model = "\x3a";
@@ -295,7 +293,7 @@ TEST_F(ModelFiles, RefuseDataThatDoesNotFitTheShape) {
   proto.mutable_graph()->mutable_initializer(0)->set_dims(0, -1);
   EXPECT_NE(load_error(proto.SerializeAsString()).find("expected a type and shape of fixed size"),
             std::string::npos);
-  proto.mutable_graph()->mutable_initializer(0)->set_dims(0, std::int64_t{1} << 62);
+  proto.mutable_graph()->mutable_initializer(0)->set_dims(0, 4611686018427387904);
   EXPECT_NE(load_error(proto.SerializeAsString()).find("expected a type and shape"),
             std::string::npos);
 }

@@ -12,11 +12,12 @@
 
 #include <gtest/gtest.h>
 
-#include "halfstep/support/error.h"
 #include "tests/unit/model/model_fixtures.h"
 
 namespace halfstep {
 namespace {
+
+constexpr std::size_t kWeightBytes = std::size_t{64} * 64 * 4;
 
 const onnx::TensorProto& initializer(const Model& model, std::string_view name) {
   for (const auto& tensor : model.graph().initializer()) {
@@ -53,13 +54,13 @@ TEST(Model, WritesWhatItRead) {
 TEST(Model, SetDataReplacesAndKeepsTypeAndShape) {
   Model model = Model::from_proto(large_model(), "m");
   onnx::TensorProto& weight = initializer(model, "w");
-  std::vector<std::byte> bytes(64 * 64 * 4, std::byte{0});
+  const std::vector<std::byte> bytes(kWeightBytes, std::byte{0});
   model.set_data(weight, bytes);
   EXPECT_EQ(model.floats(weight)[4095], 0.0F);
   EXPECT_EQ(weight.data_type(), onnx::TensorProto::FLOAT);
   onnx::ModelProto written;
   ASSERT_TRUE(written.ParseFromString(model.serialize()));
-  EXPECT_EQ(written.graph().initializer(0).raw_data(), std::string(64 * 64 * 4, '\0'));
+  EXPECT_EQ(written.graph().initializer(0).raw_data(), std::string(kWeightBytes, '\0'));
   EXPECT_FALSE(written.graph().initializer(0).has_data_location());
 
   weight.set_data_type(onnx::TensorProto::INT4);
@@ -80,7 +81,7 @@ TEST(Model, CloneSharesDataAndIsIndependent) {
   Model copy = model.clone();
   EXPECT_EQ(copy.data(initializer(copy, "w")).span().data(),
             model.data(initializer(model, "w")).span().data());
-  copy.set_data(initializer(copy, "w"), std::vector<std::byte>(64 * 64 * 4, std::byte{0}));
+  copy.set_data(initializer(copy, "w"), std::vector<std::byte>(kWeightBytes, std::byte{0}));
   EXPECT_EQ(copy.floats(initializer(copy, "w"))[1], 0.0F);
   EXPECT_EQ(model.floats(initializer(model, "w"))[1], 1.0F);
 }
@@ -90,7 +91,7 @@ TEST(Model, ACopiedTensorKeepsItsData) {
   onnx::TensorProto& copy = *model.graph().add_initializer();
   copy = initializer(model, "w");
   copy.set_name("w2");
-  model.set_data(initializer(model, "w"), std::vector<std::byte>(64 * 64 * 4, std::byte{0}));
+  model.set_data(initializer(model, "w"), std::vector<std::byte>(kWeightBytes, std::byte{0}));
   EXPECT_EQ(model.floats(initializer(model, "w2"))[2], 2.0F);
   EXPECT_EQ(model.floats(initializer(model, "w"))[2], 0.0F);
 }
@@ -148,13 +149,14 @@ template <typename... Values>
 std::function<void(onnx::TensorProto&)> in_int32(Values... values) {
   return [=](onnx::TensorProto& tensor) { (tensor.add_int32_data(values), ...); };
 }
-std::function<void(onnx::TensorProto&)> in_raw(std::vector<unsigned char> bytes) {
+std::function<void(onnx::TensorProto&)> in_raw(const std::vector<unsigned char>& bytes) {
   return [=](onnx::TensorProto& tensor) { tensor.set_raw_data(bytes.data(), bytes.size()); };
 }
 
 const float kNan = std::nanf("");
 const float kInfinity = INFINITY;
 
+// NOLINTBEGIN(modernize-use-designated-initializers): the rows of a table
 std::vector<StoredForm> stored_forms() {
   return {
       StoredForm{"float_data",
@@ -225,6 +227,7 @@ std::vector<StoredForm> stored_forms() {
       StoredForm{"uint2", onnx::TensorProto::UINT2, {0, 1, 2, 3}, in_raw({0xE4})}};
 }
 
+// NOLINTEND(modernize-use-designated-initializers)
 INSTANTIATE_TEST_SUITE_P(Forms, ModelValues, testing::ValuesIn(stored_forms()),
                          [](const auto& form) { return std::string(form.param.name); });
 
@@ -232,9 +235,9 @@ TEST(ModelValuesOfLargeTensors, AgreeWithSmallOnes) {
   onnx::ModelProto proto = large_model();
   onnx::TensorProto& tensor = *proto.mutable_graph()->mutable_initializer(0);
   std::string raw;
-  for (int i = 0; i < 70000; ++i) {
-    raw += static_cast<char>(i & 255);
-    raw += static_cast<char>(i >> 8 & 255);
+  for (unsigned i = 0; i < 70000; ++i) {
+    raw += static_cast<char>(i & 255U);
+    raw += static_cast<char>((i >> 8U) & 255U);
   }
   tensor.set_data_type(onnx::TensorProto::FLOAT16);
   tensor.clear_dims();

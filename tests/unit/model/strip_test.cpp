@@ -16,6 +16,7 @@ namespace {
 
 std::string expanded(const StrippedModel& stripped) {
   std::vector<Blob> blobs;
+  blobs.reserve(stripped.blobs.size());
   for (const auto part : stripped.blobs) {
     blobs.push_back({.bytes = part});
   }
@@ -83,8 +84,7 @@ TEST(StripWeights, LeavesUnusualTensorsAlone) {
 }
 
 TEST(StripWeights, NamesThePlaceOfDamage) {
-  onnx::ModelProto proto = large_model();
-  std::string bytes = proto.SerializeAsString();
+  std::string bytes = large_model().SerializeAsString();
   const std::size_t at = bytes.find("MatMul") - 1;
   bytes[at] = '\x7f';  // the length of op_type
   const std::string message = message_of([&] { (void)strip_weights(bytes_of(bytes)); });

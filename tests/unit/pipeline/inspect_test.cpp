@@ -1,6 +1,5 @@
 #include "halfstep/inspect.h"
 
-#include <algorithm>
 #include <limits>
 #include <string>
 #include <utility>

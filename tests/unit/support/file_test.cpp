@@ -9,7 +9,6 @@
 #include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -51,7 +50,7 @@ TEST(MappedFile, ShowsTheBytes) {
   put(directory.path() / "a", "abc");
   MappedFile file(directory.path() / "a");
   EXPECT_EQ(text_of(file), "abc");
-  MappedFile moved = std::move(file);
+  const MappedFile moved = std::move(file);
   EXPECT_EQ(text_of(moved), "abc");
   moved.drop(moved.bytes());
   EXPECT_EQ(text_of(moved), "abc");
@@ -240,7 +239,7 @@ TEST(RemoveTemporaries, WorksInASignalHandler) {
     finished->commit();
     auto* open = new AtomicFile(out);
     open->write("half");
-    auto* folder = new TemporaryDirectory();
+    const auto* folder = new TemporaryDirectory();
     fs::create_directories(folder->path() / "below");
     for (int i = 0; i < 200; ++i) {
       put(folder->path() / "below" / ("file" + std::to_string(i)), "x");
