@@ -1,6 +1,5 @@
 #include "halfstep/model/graph_index.h"
 
-#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <set>
@@ -185,18 +184,23 @@ void GraphIndex::add_nodes() {
         facts(output).producer = i;
       }
     }
-    if (node.op_type() == "Constant" && is_onnx_domain(node) && node.output_size() == 1 &&
-        node.attribute_size() == 1) {
-      const onnx::AttributeProto& attribute = node.attribute(0);
-      TensorFacts& tensor = facts(node.output(0));
-      onnx::TensorProto made;
-      if (attribute.name() == "value" && attribute.has_t()) {
-        tensor.constant = &attribute.t();
-      } else if (constant_from_attribute(attribute, made)) {
-        made.set_name(node.output(0));
-        tensor.constant = &made_.emplace_back(std::move(made));
-      }
-    }
+    add_constant_node(node);
+  }
+}
+
+void GraphIndex::add_constant_node(const onnx::NodeProto& node) {
+  if (node.op_type() != "Constant" || !is_onnx_domain(node) || node.output_size() != 1 ||
+      node.attribute_size() != 1) {
+    return;
+  }
+  const onnx::AttributeProto& attribute = node.attribute(0);
+  TensorFacts& tensor = facts(node.output(0));
+  onnx::TensorProto made;
+  if (attribute.name() == "value" && attribute.has_t()) {
+    tensor.constant = &attribute.t();
+  } else if (constant_from_attribute(attribute, made)) {
+    made.set_name(node.output(0));
+    tensor.constant = &made_.emplace_back(std::move(made));
   }
 }
 

@@ -77,6 +77,7 @@ class GraphIndex {
   [[nodiscard]] const TensorFacts* find(std::string_view tensor) const;
   void add_constants(std::int64_t ir_version);
   void add_nodes();
+  void add_constant_node(const onnx::NodeProto& node);
   void add_types(const onnx::GraphProto& inferred);
 
   const onnx::GraphProto* graph_;

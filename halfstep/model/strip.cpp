@@ -139,7 +139,7 @@ class Stripper {
 
   // The system maps whole clusters of pages around each one that is touched.
   void pass(const std::byte* end) {
-    constexpr std::ptrdiff_t kEnough = 1024 * 1024;
+    constexpr std::ptrdiff_t kEnough = std::ptrdiff_t{1024} * 1024;
     if (end - kept_from_ >= kEnough) {
       passed_({kept_from_, end});
       kept_from_ = end;
