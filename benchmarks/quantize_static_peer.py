@@ -2,19 +2,25 @@
 
 Both get the same model, the same samples and the same recipe (min-max, uint8 activations, int8
 weights per channel). quantize_static runs twice: on the op types of which halfstep quantized most
-nodes in this model, and on all that it knows.
+nodes in this model, and on all that it knows. A model whose scores flip on details is compared
+fairly only over several calibrations: --halves N repeats everything with N random halves of the
+samples and prints means.
 
-usage: quantize_static_peer.py [--command HALFSTEP] [--cache FOLDER] [--tasks NAME ...] [--json]
+usage: quantize_static_peer.py [--command HALFSTEP] [--cache FOLDER] [--tasks NAME ...]
+                               [--halves N] [--json]
 """
 
 import argparse
 import json
 import logging
+import random
+import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import static_peer
@@ -42,7 +48,7 @@ class Row:
     agreement: float
     accuracy_unoptimized: float
     agreement_unoptimized: float
-    bytes: int
+    bytes: float
     milliseconds: float
 
 
@@ -59,16 +65,38 @@ def quantized_op_types(types: Sequence[dict[str, Any]]) -> list[str]:
     return sorted(op_type for op_type, more in balance.items() if more > 0)
 
 
-def rows_of(task: Task, command: Path, folder: Path) -> list[Row]:
-    """All ways to quantize the model of one task."""
+def rows_of(task: Task, command: Path, folder: Path, halves: int) -> list[Row]:
+    """All ways to quantize the model of one task; with halves, means over as many calibrations."""
     plain = answers(task, open_session(task.model, optimize=True))
     samples = write_samples(task.calibration(), folder / "samples")
-    ours, peer = folder / "halfstep.onnx", folder / "static.onnx"
-    rows = [row(task, "float", task.model, plain)]
+    prepared = static_peer.prepare(task.model, folder)
+    runs = [
+        quantized_rows(task, command, prepared, chosen, plain)
+        for chosen in (halves_of(samples, halves) if halves else [samples])
+    ]
+    return [row(task, "float", task.model, plain), *map(mean_row, zip(*runs, strict=True))]
+
+
+def halves_of(samples: Path, count: int) -> Iterator[Path]:
+    """Folders beside samples, each with another random half of its files."""
+    files = sorted(samples.iterdir())
+    for seed in range(count):
+        folder = samples.parent / f"half_{seed}"
+        folder.mkdir()
+        for file in random.Random(seed).sample(files, len(files) // 2):
+            shutil.copy(file, folder)
+        yield folder
+
+
+def quantized_rows(
+    task: Task, command: Path, prepared: Path, samples: Path, plain: Answers
+) -> list[Row]:
+    """halfstep and quantize_static, calibrated with the same samples."""
+    ours, peer = samples.parent / "halfstep.onnx", samples.parent / "static.onnx"
+    ours.unlink(missing_ok=True)
     done = quantize(command, task.model, samples, ours)
     same = quantized_op_types(json.loads(done.stdout)["summary"]["types"])
-    rows.append(row(task, "halfstep", ours, plain))
-    prepared = static_peer.prepare(task.model, folder)
+    rows = [row(task, "halfstep", ours, plain)]
     for method, op_types in (
         ("quantize_static, same ops", same),
         ("quantize_static, all ops", None),
@@ -76,6 +104,15 @@ def rows_of(task: Task, command: Path, folder: Path) -> list[Row]:
         static_peer.quantize_static(prepared, samples, peer, op_types)
         rows.append(row(task, method, peer, plain))
     return rows
+
+
+def mean_row(rows: Sequence[Row]) -> Row:
+    """The mean of every number over rows of one method."""
+    return Row(
+        rows[0].model,
+        rows[0].method,
+        *(fmean(getattr(r, f.name) for r in rows) for f in fields(Row)[2:]),
+    )
 
 
 def row(task: Task, method: str, path: Path, plain: Answers) -> Row:
@@ -127,6 +164,9 @@ def main() -> int:
     parser.add_argument("--command", type=Path, help="the halfstep command (default: installed)")
     parser.add_argument("--cache", type=Path, default=packages.default_cache())
     parser.add_argument("--tasks", nargs="+", help="only these models")
+    parser.add_argument(
+        "--halves", type=int, default=0, metavar="N", help="means over N halves of the samples"
+    )
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     logging.disable(logging.WARNING)
@@ -138,7 +178,7 @@ def main() -> int:
         for task in tasks:
             if options.tasks is None or task.name in options.tasks:
                 with tempfile.TemporaryDirectory(prefix="halfstep-peer-") as scratch:
-                    rows += rows_of(task, command, Path(scratch))
+                    rows += rows_of(task, command, Path(scratch), options.halves)
     except (DemoError, packages.FetchError) as error:
         print(f"quantize_static_peer: error: {error}", file=sys.stderr)
         return 1
