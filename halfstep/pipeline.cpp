@@ -6,12 +6,16 @@
 #include <utility>
 
 #include "halfstep/adaptation/prepare/fold_batch_norm.h"
+#include "halfstep/adaptation/prepare/fold_constants.h"
+#include "halfstep/adaptation/prepare/hoist_weights.h"
+#include "halfstep/adaptation/prepare/inline_functions.h"
 #include "halfstep/adaptation/prepare/unique_node_names.h"
 #include "halfstep/calibration/recipe.h"
 #include "halfstep/model/graph_index.h"
 #include "halfstep/outputs/encodings_json.h"
 #include "halfstep/outputs/qdq_onnx.h"
 #include "halfstep/pipeline_check.h"
+#include "halfstep/pipeline_fold.h"
 #include "halfstep/pipeline_summary.h"
 #include "halfstep/plan.h"
 #include "halfstep/plan_encodings.h"
@@ -139,6 +143,12 @@ class QuantizeJob {
 
   GraphIndex prepared_graph() {
     const Phase phase(summary(), "prepare");
+    inline_functions(result_.model, result_.diagnostics);
+    fold_constants(result_.model, result_.diagnostics);
+    if (engine_ != nullptr) {
+      fold_computed_weights(result_.model, *engine_, request_.threads, result_.diagnostics);
+    }
+    hoist_weights(result_.model, result_.diagnostics);
     fold_batch_norm(result_.model, result_.diagnostics);
     return GraphIndex(result_.model);
   }
@@ -191,13 +201,45 @@ class QuantizeJob {
     if (samples_ != nullptr && (!tensors.empty() || request_.check)) {
       const Phase phase(summary(), "calibrate");
       FirstSamples few(*samples_, request_.check_samples);
-      measured = calibrate(result_.model, *engine_, tensors.empty() ? few : *samples_, tensors,
-                           options, progress_, result_.diagnostics);
+      measured = run_float(tensors.empty() ? few : *samples_, tensors, options);
       summary().samples = measured.samples;
     }
     const Phase phase(summary(), "weights");
     result_.encodings = make_encodings(result_.model, graph, plan, measured, request_.threads,
                                        progress_, result_.diagnostics);
+  }
+
+  /// Weights need no run: where the engine can't run the model, only the check is lost.
+  CalibrationResult run_float(SampleSource& samples, const std::vector<ObservedTensor>& tensors,
+                              const CalibrateOptions& options) {
+    try {
+      CalibrationResult measured = calibrate(result_.model, *engine_, samples, tensors, options,
+                                             progress_, result_.diagnostics);
+      if (measured.widened && check_) {
+        leave_unchecked("the engine can't run the model in its own types");
+      }
+      return measured;
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::unsupported) {
+        throw;
+      }
+      if (!tensors.empty()) {
+        throw Error(error.kind(),
+                    std::string(error.what()) +
+                        "; activations are measured by running the float model: give an engine "
+                        "that knows its operators, or take a weight-only recipe such as w8");
+      }
+      leave_unchecked(error.what());
+      return {};
+    }
+  }
+
+  void leave_unchecked(const std::string& why) {
+    check_.reset();
+    result_.diagnostics.push_back({.severity = Severity::warning,
+                                   .rule = "check/not-run",
+                                   .subject = result_.model.name(),
+                                   .message = why + "; the result was written without being run"});
   }
 
   void write(const std::string& encodings_text) {

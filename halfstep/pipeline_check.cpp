@@ -5,6 +5,8 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "halfstep/calibration/cast.h"
+
 namespace halfstep {
 namespace {
 
@@ -18,7 +20,11 @@ Tensor copy_of(const Tensor& tensor) {
   return make_tensor(tensor.dtype, tensor.shape, std::move(bytes));
 }
 
-bool is_float(const Tensor& tensor) { return tensor.dtype == Dtype::float32; }
+bool is_float(const Tensor& tensor) { return is_floating(tensor.dtype); }
+
+Tensor as_float32(const Tensor& tensor) {
+  return tensor.dtype == Dtype::float32 ? tensor : cast_tensor(tensor, Dtype::float32);
+}
 
 /// For each tensor of the float model: what its readers see in the Q/DQ model, which is the output
 /// of the DequantizeLinear behind it, or the tensor itself (a graph output keeps its name).
@@ -101,7 +107,8 @@ void QuantizedCheck::run(Engine& engine, const Model& qdq, const std::filesystem
       const std::vector<Tensor> outputs = session->run(inputs_[sample]);
       for (std::size_t i = 0; i < outputs.size(); ++i) {
         if (is_float(outputs[i]) && float_outputs_[sample][i].shape == outputs[i].shape) {
-          const ErrorPower power = error_power(float_outputs_[sample][i], outputs[i]);
+          const ErrorPower power =
+              error_power(as_float32(float_outputs_[sample][i]), as_float32(outputs[i]));
           output_errors_[i].signal += power.signal;
           output_errors_[i].error += power.error;
         }
@@ -126,7 +133,8 @@ void QuantizedCheck::compare_optimized(Engine& engine, const Model& qdq,
     if (!is_float(outputs[i]) || float_outputs_[0][i].shape != outputs[i].shape) {
       continue;
     }
-    const double optimized = error_power(float_outputs_[0][i], outputs[i]).sqnr_db();
+    const double optimized =
+        error_power(as_float32(float_outputs_[0][i]), as_float32(outputs[i])).sqnr_db();
     const double plain = output_errors_[i].sqnr_db();
     if (optimized < plain - kMuchWorseDb) {
       diagnostics.push_back(

@@ -4,6 +4,9 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "halfstep/model/op_facts.h"
+#include "halfstep/model/static_view.h"
+#include "halfstep/model/values.h"
 #include "halfstep/plan_recipe.h"
 #include "halfstep/plan_regions.h"
 #include "halfstep/plan_weights.h"
@@ -18,6 +21,7 @@ class Planner {
           Diagnostics& diagnostics)
       : graph_(graph),
         recipe_(recipe),
+        target_(target),
         view_(recipe, graph),
         structure_(graph, target, [this](int node) { return view_.float_rule(node) == nullptr; }),
         regions_(find_regions(model, graph, view_, target, structure_)),
@@ -28,6 +32,8 @@ class Planner {
     plan_.nodes = regions_.nodes;
     for (int node = 0; node < graph_.graph().node_size(); ++node) {
       plan_node(node);
+      weights_.warn_of_replaceable(node);
+      weights_.add_body_weights(node, target_);
     }
     plan_.weights = weights_.take();
     return std::move(plan_);
@@ -39,7 +45,7 @@ class Planner {
   void plan_node(int node) {
     const NodePlan& decision = plan_.nodes[static_cast<std::size_t>(node)];
     if (decision.weight_only) {
-      weights_.add_weight(node);
+      weights_.add_weights(node);
     } else if (decision.quantized) {
       plan_inputs(node);
       plan_outputs(node, std::string());
@@ -56,13 +62,19 @@ class Planner {
       if (slot == bias_slot) {
         continue;
       }
-      if (graph_.constant(op.input(slot)) == nullptr) {
+      if (static_constant(graph_, op.input(slot)) == nullptr) {
         add_activation(op.input(slot), std::string());
-      } else if (!weights_.add_weight_at(node, slot)) {
+      } else if (is_mirrored(op, slot) || !weights_.add_weight_at(node, slot)) {
         weights_.add_operand(node, slot);
       }
     }
     plan_bias(node, bias_slot);
+  }
+
+  /// A constant in the place of the activation: kernels take one scale for it.
+  static bool is_mirrored(const onnx::NodeProto& op, int slot) {
+    const OpFacts facts = op_facts(op);
+    return facts.mirrored && facts.mirrored->slot == slot;
   }
 
   /// In a group whose second stage adds the bias: that input slot of this node, else -1.
@@ -93,8 +105,7 @@ class Planner {
     }
     for (const std::string& output : proto(node).output()) {
       const int type = graph_.type(output).elem_type;
-      if (!output.empty() && (type == 0 || type == onnx::TensorProto::FLOAT) &&
-          !structure_.is_inner(output)) {
+      if (!output.empty() && (type == 0 || is_float_type(type)) && !structure_.is_inner(output)) {
         add_activation(output, source);
       }
     }
@@ -131,6 +142,7 @@ class Planner {
 
   const GraphIndex& graph_;
   const Recipe& recipe_;
+  const Target& target_;
   RecipeView view_;
   GraphStructure structure_;
   Regions regions_;

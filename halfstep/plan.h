@@ -25,8 +25,9 @@ struct PlannedActivation {
 /// A constant that will be stored as integers: a weight, or a constant operand of a quantized op.
 struct PlannedWeight {
   std::string tensor{};
-  std::vector<Consumer> uses{};  ///< the inputs that this encoding is for
-  ResolvedSpec spec;             ///< with its axes filled in
+  std::vector<Consumer> uses{};   ///< the inputs that this encoding is for
+  ResolvedSpec spec;              ///< with its axes filled in
+  std::int64_t channel_axis = 0;  ///< of the tensor, for the op of its first use; not negative
 };
 
 /// A bias that will be int32 with scale = input scale x weight scale.

@@ -138,10 +138,7 @@ class EncodingMaker {
       std::fill(scales.begin(), scales.end(), weight.scale[0]);
       return scales;
     }
-    const Consumer& use = plan_.weights[bias.weight].uses[0];
-    const WeightFacts facts = *op_facts(graph_.graph().node(use.node)).weight;
-    const auto axis = static_cast<std::size_t>(normalized_axis(
-        facts.channel_axis, shape_of(*graph_.constant(plan_.weights[bias.weight].tensor)).size()));
+    const auto axis = static_cast<std::size_t>(plan_.weights[bias.weight].channel_axis);
     const bool one_axis = weight.shape.size() == 1;
     const std::size_t extent = channels / static_cast<std::size_t>(bias.channel_repeat);
     std::int64_t inner = 1;
@@ -213,10 +210,7 @@ class EncodingMaker {
   template <typename Raise>
   void raise_blocks(const PlannedBias& bias, Encoding& weight, std::size_t channel,
                     std::size_t extent, const Raise& raise) const {
-    const Consumer& use = plan_.weights[bias.weight].uses[0];
-    const WeightFacts facts = *op_facts(graph_.graph().node(use.node)).weight;
-    const auto axis =
-        static_cast<std::size_t>(normalized_axis(facts.channel_axis, weight.shape.size()));
+    const auto axis = static_cast<std::size_t>(plan_.weights[bias.weight].channel_axis);
     std::size_t inner = 1;
     for (std::size_t i = axis + 1; i < weight.shape.size(); ++i) {
       inner *= static_cast<std::size_t>(weight.shape[i]);

@@ -4,6 +4,7 @@
 #include <set>
 #include <vector>
 
+#include "halfstep/model/visit.h"
 #include "halfstep/support/error.h"
 
 namespace halfstep {
@@ -12,14 +13,16 @@ namespace {
 /// The names a rule could have meant, for the closest match.
 std::vector<std::string> candidates(const RecipeRule& rule, const GraphIndex& graph) {
   std::set<std::string> names;
-  for (const onnx::NodeProto& node : graph.graph().node()) {
-    if (rule.kind == MatchKind::node || rule.kind == MatchKind::any) {
-      names.insert(node.name());
+  for_each_graph(graph.graph(), [&](const onnx::GraphProto& part) {
+    for (const onnx::NodeProto& node : part.node()) {
+      if (rule.kind == MatchKind::node || rule.kind == MatchKind::any) {
+        names.insert(node.name());
+      }
+      if (rule.kind == MatchKind::op || rule.kind == MatchKind::any) {
+        names.insert(node.op_type());
+      }
     }
-    if (rule.kind == MatchKind::op || rule.kind == MatchKind::any) {
-      names.insert(node.op_type());
-    }
-  }
+  });
   if (rule.kind == MatchKind::tensor || rule.kind == MatchKind::any) {
     const std::vector<std::string> tensors = graph.tensor_names();
     names.insert(tensors.begin(), tensors.end());
@@ -29,15 +32,20 @@ std::vector<std::string> candidates(const RecipeRule& rule, const GraphIndex& gr
 
 }  // namespace
 
-bool RecipeView::selects_node(const RecipeRule& rule, int node) const {
-  const onnx::NodeProto& proto = graph_.graph().node(node);
-  return rule.selects_node(proto.name(), proto.op_type());
+bool RecipeView::selects_any_node(const RecipeRule& rule) const {
+  bool used = false;
+  for_each_graph(graph_.graph(), [&](const onnx::GraphProto& part) {
+    used = used || std::any_of(part.node().begin(), part.node().end(), [&](const auto& node) {
+             return rule.selects_node(node.name(), node.op_type());
+           });
+  });
+  return used;
 }
 
-const RecipeRule* RecipeView::float_rule(int node) const {
+const RecipeRule* RecipeView::float_rule(const onnx::NodeProto& node) const {
   const RecipeRule* decided = nullptr;
   for (const RecipeRule& rule : recipe_.rules) {
-    if (rule.activation && selects_node(rule, node)) {
+    if (rule.activation && rule.selects_node(node.name(), node.op_type())) {
       decided = rule.activation->has_value() ? nullptr : &rule;
     }
   }
@@ -52,8 +60,9 @@ SpecOrFloat RecipeView::activation(const std::string& tensor) const {
       continue;
     }
     // A rule on a node that keeps it float says nothing of what others need of its output.
-    const bool by_node =
-        producer >= 0 && rule.activation->has_value() && selects_node(rule, producer);
+    const bool by_node = producer >= 0 && rule.activation->has_value() &&
+                         rule.selects_node(graph_.graph().node(producer).name(),
+                                           graph_.graph().node(producer).op_type());
     if (by_node || rule.selects_tensor(tensor)) {
       spec = *rule.activation;
     }
@@ -67,10 +76,11 @@ bool RecipeView::names_activation(const std::string& tensor) const {
   });
 }
 
-SpecOrFloat RecipeView::weight(int node, const std::string& tensor) const {
+SpecOrFloat RecipeView::weight(const onnx::NodeProto& node, const std::string& tensor) const {
   SpecOrFloat spec = recipe_.weight;
   for (const RecipeRule& rule : recipe_.rules) {
-    if (rule.weight && (selects_node(rule, node) || rule.selects_tensor(tensor))) {
+    if (rule.weight &&
+        (rule.selects_node(node.name(), node.op_type()) || rule.selects_tensor(tensor))) {
       spec = *rule.weight;
     }
   }
@@ -82,9 +92,7 @@ void RecipeView::check_rules() const {
   for (const RecipeRule& rule : recipe_.rules) {
     bool used = std::any_of(tensors.begin(), tensors.end(),
                             [&](const std::string& tensor) { return rule.selects_tensor(tensor); });
-    for (int node = 0; !used && node < graph_.graph().node_size(); ++node) {
-      used = selects_node(rule, node);
-    }
+    used = used || selects_any_node(rule);
     if (used) {
       continue;
     }

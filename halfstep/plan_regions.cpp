@@ -1,19 +1,24 @@
 #include "halfstep/plan_regions.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <string_view>
 #include <unordered_set>
 
 #include "halfstep/model/op_facts.h"
+#include "halfstep/model/static_view.h"
+#include "halfstep/model/values.h"
 
 namespace halfstep {
 namespace {
 
-constexpr int kFloat = onnx::TensorProto::FLOAT;
-
-std::string type_name(int elem_type) {
-  return onnx::TensorProto::DataType_Name(static_cast<onnx::TensorProto::DataType>(elem_type));
-}
+/// How far the search for quantized regions goes; each step is tried only if the one before finds
+/// nothing in the whole graph.
+enum class Reach : std::uint8_t {
+  connected,       ///< regions around the operators that a target always quantizes
+  with_constants,  ///< also operators with a constant operand
+  alone,           ///< also operators that stand between float ones
+};
 
 /// 0 if unknown.
 int element_type(const GraphIndex& graph, const std::string& tensor) {
@@ -21,21 +26,16 @@ int element_type(const GraphIndex& graph, const std::string& tensor) {
   return constant != nullptr ? constant->data_type() : graph.type(tensor).elem_type;
 }
 
-bool is_wide_float(int elem_type) {
-  return elem_type == onnx::TensorProto::FLOAT16 || elem_type == onnx::TensorProto::BFLOAT16 ||
-         elem_type == onnx::TensorProto::DOUBLE;
-}
-
 class RegionFinder {
  public:
   RegionFinder(const Model& model, const GraphIndex& graph, const RecipeView& recipe,
-               const Target& target, const GraphStructure& structure, bool constant_operands)
+               const Target& target, const GraphStructure& structure, Reach reach)
       : model_(model),
         graph_(graph),
         recipe_(recipe),
         target_(target),
         structure_(structure),
-        constant_operands_(constant_operands) {
+        reach_(reach) {
     const auto count = static_cast<std::size_t>(graph.graph().node_size());
     regions_.nodes.resize(count);
     regions_.float_output.assign(count, false);
@@ -88,7 +88,7 @@ class RegionFinder {
     if (slots.empty() || !writes_float(graph_, op)) {
       return;
     }
-    const OpRule rule = is_onnx_domain(op) ? target_.rule(op.op_type()) : OpRule{};
+    const OpRule rule = target_.rule(qualified_op(op));
     decision.float_reason = refusal(node, slots, rule);
     if (!decision.float_reason.empty()) {
       decision.weight_only = weight_alone(node, rule);
@@ -106,25 +106,20 @@ class RegionFinder {
   /// Why this node cannot be quantized at all; empty if it can.
   std::string refusal(int node, const std::vector<int>& slots, const OpRule& rule) const {
     const onnx::NodeProto& op = proto(node);
-    for (const int slot : slots) {
-      const int type = element_type(graph_, op.input(slot));
-      if (is_wide_float(type)) {
-        return "element type " + type_name(type) + ": only float32 is quantized";
-      }
-    }
     if (const RecipeRule* by_user = recipe_.float_rule(node)) {
       return "kept float by " + by_user->origin;
     }
-    if (!is_onnx_domain(op)) {
+    if (!is_onnx_domain(op) && rule.when == QuantizeWhen::never) {
       return "operator of domain " + op.domain();
     }
     if (rule.when == QuantizeWhen::always || rule.when == QuantizeWhen::between) {
       const bool constant = std::all_of(slots.begin(), slots.end(), [&](int slot) {
-        return graph_.constant(op.input(slot)) != nullptr;
+        return static_constant(graph_, op.input(slot)) != nullptr;
       });
       return constant ? "all inputs are constant" : activations_wanted(op);
     }
-    if (moves_data(graph_, model_, target_, op) && graph_.constant(op.input(0)) == nullptr) {
+    if (moves_data(graph_, model_, target_, op) &&
+        static_constant(graph_, op.input(0)) == nullptr) {
       return activations_wanted(op);
     }
     if (rule.when == QuantizeWhen::weight) {
@@ -140,27 +135,31 @@ class RegionFinder {
 
   /// A float node whose constant weight is stored as integers all the same.
   bool weight_alone(int node, const OpRule& rule) const {
-    const OpFacts facts = op_facts(proto(node));
-    if (rule.when == QuantizeWhen::never || !facts.weight ||
-        facts.weight->slot >= proto(node).input_size()) {
-      return false;
+    const onnx::NodeProto& op = proto(node);
+    for (int slot = 0; slot < op.input_size() && rule.when != QuantizeWhen::never; ++slot) {
+      if (!is_weight_slot(op, slot)) {
+        continue;
+      }
+      const onnx::TensorProto* weight = static_constant(graph_, op.input(slot));
+      if (weight != nullptr && is_float_type(weight->data_type())) {
+        return true;
+      }
     }
-    const onnx::TensorProto* weight = graph_.constant(proto(node).input(facts.weight->slot));
-    return weight != nullptr && weight->data_type() == kFloat;
+    return false;
   }
 
   void decide_between(int node, const std::vector<int>& slots) {
     const onnx::NodeProto& op = proto(node);
     for (const int slot : slots) {
       const std::string& input = op.input(slot);
-      if (graph_.constant(input) != nullptr) {
-        if (constant_operands_) {
+      if (static_constant(graph_, input) != nullptr) {
+        if (reach_ != Reach::connected) {
           continue;
         }
         // Measured on recognizers and detectors of text: rounding around x * c and x + c costs
         // most.
         plan(node).float_reason = "its other operand is a constant";
-      } else if (!ready(input)) {
+      } else if (!ready(input) && reach_ != Reach::alone) {
         plan(node).float_reason = "an input comes from a float op";
       }
     }
@@ -176,7 +175,7 @@ class RegionFinder {
     }
     const FoundGroup* group = structure_.group_of(producer);
     const int head = group == nullptr ? producer : group->nodes.front();
-    return target_.rule(proto(head).op_type()).float_output;
+    return target_.rule(qualified_op(proto(head))).float_output;
   }
 
   void decide_movement(int node) {
@@ -210,12 +209,12 @@ class RegionFinder {
       return;
     }
     const int head = group == nullptr ? node : group->nodes.front();
-    const OpRule rule = target_.rule(proto(head).op_type());
+    const OpRule rule = target_.rule(qualified_op(proto(head)));
     if (plan(node).carries && !wanted(node)) {
       plan(node) = {.float_reason = "moves float data"};
     }
     if (plan(node).quantized && !wanted(node)) {
-      if (rule.when == QuantizeWhen::between) {
+      if (rule.when == QuantizeWhen::between && reach_ != Reach::alone) {
         plan(node) = {.float_reason = "only float ops read it"};
       } else {
         regions_.float_output[static_cast<std::size_t>(node)] = rule.float_output;
@@ -239,7 +238,7 @@ class RegionFinder {
   const RecipeView& recipe_;
   const Target& target_;
   const GraphStructure& structure_;
-  bool constant_operands_;
+  Reach reach_;
   Regions regions_{};
   std::unordered_set<std::string_view> ready_{};
   std::unordered_set<std::string_view> wanted_{};
@@ -257,7 +256,7 @@ std::vector<int> data_slots(const GraphIndex& graph, const onnx::NodeProto& node
       continue;
     }
     const int type = element_type(graph, input);
-    if (type == 0 || type == kFloat || is_wide_float(type)) {
+    if (type == 0 || is_float_type(type)) {
       slots.push_back(slot);
     }
   }
@@ -267,17 +266,21 @@ std::vector<int> data_slots(const GraphIndex& graph, const onnx::NodeProto& node
 bool writes_float(const GraphIndex& graph, const onnx::NodeProto& node) {
   return std::any_of(node.output().begin(), node.output().end(), [&](const std::string& output) {
     const int type = output.empty() ? onnx::TensorProto::INT64 : element_type(graph, output);
-    return type == 0 || type == kFloat || is_wide_float(type);
+    return type == 0 || is_float_type(type);
   });
 }
 
 Regions find_regions(const Model& model, const GraphIndex& graph, const RecipeView& recipe,
                      const Target& target, const GraphStructure& structure) {
-  Regions regions = RegionFinder(model, graph, recipe, target, structure, false).find();
-  const bool any =
-      std::any_of(regions.nodes.begin(), regions.nodes.end(),
-                  [](const NodePlan& node) { return node.quantized || node.weight_only; });
-  return any ? regions : RegionFinder(model, graph, recipe, target, structure, true).find();
+  Regions regions;
+  for (const Reach reach : {Reach::connected, Reach::with_constants, Reach::alone}) {
+    regions = RegionFinder(model, graph, recipe, target, structure, reach).find();
+    if (std::any_of(regions.nodes.begin(), regions.nodes.end(),
+                    [](const NodePlan& node) { return node.quantized || node.weight_only; })) {
+      break;
+    }
+  }
+  return regions;
 }
 
 }  // namespace halfstep

@@ -20,7 +20,7 @@ struct Regions {
 /// graph's inputs). Backward: ops that are quantized only inside a region stay so only if a
 /// quantized op, or the graph's output, wants their result. An operand that is a constant keeps
 /// such an op float, unless nothing else in the graph could be quantized: then the user means these
-/// ops.
+/// ops; if even that finds nothing, they are quantized between float ops, too.
 [[nodiscard]] Regions find_regions(const Model& model, const GraphIndex& graph,
                                    const RecipeView& recipe, const Target& target,
                                    const GraphStructure& structure);

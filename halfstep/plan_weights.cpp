@@ -1,8 +1,14 @@
 #include "halfstep/plan_weights.h"
 
 #include <algorithm>
+#include <optional>
+#include <string_view>
+#include <unordered_set>
 #include <utility>
 
+#include "halfstep/model/static_view.h"
+#include "halfstep/model/values.h"
+#include "halfstep/model/visit.h"
 #include "halfstep/support/error.h"
 
 namespace halfstep {
@@ -38,6 +44,19 @@ std::string block_problem(const QuantizationSpec& spec, const Shape& shape) {
            " of shape " + to_text(shape);
   }
   return {};
+}
+
+/// The axes of the constant itself.
+void to_root_axes(WeightFacts& facts, const StaticView& view) {
+  const std::size_t rank = view.axes.size();
+  if (rank < 2) {
+    return;
+  }
+  const auto root_axis = [&](std::int64_t axis) {
+    return view.axes[static_cast<std::size_t>(normalized_axis(axis, rank))];
+  };
+  facts.channel_axis = root_axis(facts.channel_axis);
+  facts.block_axis = root_axis(facts.block_axis);
 }
 
 }  // namespace
@@ -86,7 +105,7 @@ QuantizationSpec WeightPlanner::fitting_spec(const QuantizationSpec& spec, const
 }
 
 std::size_t WeightPlanner::add(const std::string& tensor, const QuantizationSpec& spec,
-                               Consumer use) {
+                               Consumer use, std::int64_t channel_axis) {
   std::vector<std::size_t>& same_tensor = by_tensor_[tensor];
   for (const std::size_t index : same_tensor) {
     if (weights_[index].spec.spec() == spec) {
@@ -95,7 +114,10 @@ std::size_t WeightPlanner::add(const std::string& tensor, const QuantizationSpec
     }
   }
   try {
-    weights_.push_back({.tensor = tensor, .uses = {use}, .spec = resolve(spec, Role::weight)});
+    weights_.push_back({.tensor = tensor,
+                        .uses = {use},
+                        .spec = resolve(spec, Role::weight),
+                        .channel_axis = channel_axis});
   } catch (const Error& error) {
     throw error.within("weight '" + tensor + "' of " + graph_.label(use.node));
   }
@@ -103,41 +125,110 @@ std::size_t WeightPlanner::add(const std::string& tensor, const QuantizationSpec
   return weights_.size() - 1;
 }
 
-void WeightPlanner::add_weight(int node) {
-  const OpFacts facts = op_facts(graph_.graph().node(node));
-  if (facts.weight) {
-    add_weight_at(node, facts.weight->slot);
+void WeightPlanner::add_weights(int node) {
+  for (int slot = 0; slot < graph_.graph().node(node).input_size(); ++slot) {
+    add_weight_at(node, slot);
   }
 }
 
 bool WeightPlanner::add_weight_at(int node, int slot) {
   const onnx::NodeProto& op = graph_.graph().node(node);
-  const OpFacts facts = op_facts(op);
-  if (!facts.weight || facts.weight->slot != slot) {
+  std::optional<WeightFacts> facts = weight_facts(op, slot);
+  if (!facts) {
     return false;
   }
-  const std::string& tensor = op.input(slot);
-  const onnx::TensorProto* weight = graph_.constant(tensor);
-  const SpecOrFloat spec = view_.weight(node, tensor);
-  if (weight != nullptr && weight->data_type() == onnx::TensorProto::FLOAT && spec &&
-      element_count(shape_of(*weight)) > 0) {
-    by_use_[{node, slot}] =
-        add(tensor, fitting_spec(*spec, *facts.weight, shape_of(*weight), node, tensor),
-            {.node = node, .slot = slot});
+  const std::optional<StaticView> view = static_view(graph_, op.input(slot));
+  if (!view) {
+    return true;
   }
+  if (!is_float_type(view->root->data_type()) || element_count(shape_of(*view->root)) == 0) {
+    return true;
+  }
+  const SpecOrFloat spec = view_.weight(node, view->root_name);
+  if (!spec) {
+    return true;
+  }
+  const Shape shape = shape_of(*view->root);
+  to_root_axes(*facts, *view);
+  const Consumer use = view->direct() ? Consumer{.node = node, .slot = slot}
+                                      : Consumer{.node = view->nodes.front(), .slot = 0};
+  by_use_[{node, slot}] =
+      add(view->root_name, fitting_spec(*spec, *facts, shape, node, view->root_name), use,
+          shape.empty() ? 0 : normalized_axis(facts->channel_axis, shape.size()));
   return true;
+}
+
+void WeightPlanner::warn_of_replaceable(int node) {
+  const onnx::NodeProto& op = graph_.graph().node(node);
+  for (int slot = 0; slot < op.input_size(); ++slot) {
+    const std::string& tensor = op.input(slot);
+    if (defaults_.contains(tensor) && is_weight_slot(op, slot)) {
+      diagnostics_.push_back(
+          {.severity = Severity::warning,
+           .rule = "plan/weight-is-input",
+           .subject = tensor,
+           .message = "weight '" + tensor + "' of " + graph_.label(node) +
+                      " is a graph input with a default value: callers may replace it, so it is "
+                      "not stored as integers. Remove it from the graph's inputs if nobody does"});
+    }
+  }
+}
+
+void WeightPlanner::add_body_weights(int holder, const Target& target) {
+  if (view_.float_rule(holder) != nullptr) {
+    return;
+  }
+  std::unordered_set<std::string_view> hidden;
+  const auto visit = [&](const onnx::GraphProto& body) {
+    for (const auto& input : body.input()) {
+      hidden.insert(input.name());
+    }
+    for (const auto& initializer : body.initializer()) {
+      hidden.insert(initializer.name());
+    }
+    for (const onnx::NodeProto& node : body.node()) {
+      hidden.insert(node.output().begin(), node.output().end());
+      if (target.rule(qualified_op(node)).when == QuantizeWhen::never ||
+          view_.float_rule(node) != nullptr) {
+        continue;
+      }
+      for (int slot = 0; slot < node.input_size(); ++slot) {
+        if (is_weight_slot(node, slot) && !hidden.contains(node.input(slot))) {
+          add_weight_of_body(holder, node, slot);
+        }
+      }
+    }
+  };
+  for (const onnx::AttributeProto& attribute : graph_.graph().node(holder).attribute()) {
+    for_each_graph_in(attribute,
+                      [&](const onnx::GraphProto& body) { for_each_graph(body, visit); });
+  }
+}
+
+void WeightPlanner::add_weight_of_body(int holder, const onnx::NodeProto& node, int slot) {
+  const std::string& tensor = node.input(slot);
+  const onnx::TensorProto* value = graph_.constant(tensor);
+  const SpecOrFloat spec = view_.weight(node, tensor);
+  if (value == nullptr || !spec || !is_float_type(value->data_type()) ||
+      element_count(shape_of(*value)) == 0 || !by_tensor_[tensor].empty()) {
+    return;  // readers in bodies take the tensor as the main graph has it
+  }
+  const Shape shape = shape_of(*value);
+  const WeightFacts facts = *weight_facts(node, slot);
+  add(tensor, fitting_spec(*spec, facts, shape, holder, tensor), {.node = holder, .slot = -1},
+      shape.empty() ? 0 : normalized_axis(facts.channel_axis, shape.size()));
 }
 
 void WeightPlanner::add_operand(int node, int slot) {
   const std::string& tensor = graph_.graph().node(node).input(slot);
   SpecOrFloat spec = view_.activation(tensor);
   const onnx::TensorProto* value = graph_.constant(tensor);
-  if (!spec || value->data_type() != onnx::TensorProto::FLOAT ||
+  if (!spec || value == nullptr || !is_float_type(value->data_type()) ||
       element_count(shape_of(*value)) == 0) {
     return;
   }
   spec->qparam_calculator_cls = "static";
-  add(tensor, *spec, {.node = node, .slot = slot});
+  add(tensor, *spec, {.node = node, .slot = slot}, 0);
 }
 
 void WeightPlanner::add_bias(Plan& plan, int head, Consumer use) {
@@ -148,12 +239,13 @@ void WeightPlanner::add_bias(Plan& plan, int head, Consumer use) {
   }
   const std::string& tensor = graph_.graph().node(use.node).input(use.slot);
   const onnx::TensorProto* bias = tensor.empty() ? nullptr : graph_.constant(tensor);
+  // The bias of a weight behind a view stays float: its channels have another axis there.
   const onnx::TensorProto* weight_value = graph_.constant(op.input(facts.weight->slot));
   const auto weight = by_use_.find({head, facts.weight->slot});
   const std::string& input = op.input(0);
   const SpecOrFloat input_spec = view_.activation(input);
-  if (bias == nullptr || bias->data_type() != onnx::TensorProto::FLOAT || weight == by_use_.end() ||
-      !input_spec || !is_integer(input_spec->dtype)) {
+  if (bias == nullptr || !is_float_type(bias->data_type()) || weight_value == nullptr ||
+      weight == by_use_.end() || !input_spec || !is_integer(input_spec->dtype)) {
     return;
   }
   const Shape weight_shape = shape_of(*weight_value);

@@ -4,6 +4,8 @@
 #include <cstddef>
 
 #include "halfstep/model/op_facts.h"
+#include "halfstep/model/static_view.h"
+#include "halfstep/model/values.h"
 
 namespace halfstep {
 namespace {
@@ -47,7 +49,7 @@ bool fits_stage(const GraphIndex& graph, const SuperGroup& pattern, std::size_t 
   if (pattern.bias && stage == 1) {
     // Without a constant weight the added constant is no bias: a mask on attention scores, say.
     return constant_bias_slot(graph, node) == 1 - reader.slot && previous.input_size() > 1 &&
-           graph.constant(previous.input(1)) != nullptr;
+           static_constant(graph, previous.input(1)) != nullptr;
   }
   return others_constant(graph, node, reader.slot);
 }
@@ -133,8 +135,7 @@ bool moves_data(const GraphIndex& graph, const Model& model, const Target& targe
 int constant_bias_slot(const GraphIndex& graph, const onnx::NodeProto& node) {
   for (int slot = 0; node.input_size() == 2 && slot < 2; ++slot) {
     const onnx::TensorProto* value = graph.constant(node.input(slot));
-    if (value == nullptr || value->data_type() != onnx::TensorProto::FLOAT ||
-        value->dims_size() == 0) {
+    if (value == nullptr || !is_float_type(value->data_type()) || value->dims_size() == 0) {
       continue;
     }
     const Shape shape = shape_of(*value);

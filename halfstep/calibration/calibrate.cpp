@@ -8,6 +8,7 @@
 
 #include <malloc.h>
 
+#include "halfstep/calibration/float_session.h"
 #include "halfstep/core/kernels/minmax/minmax.h"
 #include "halfstep/engines/watched.h"
 
@@ -220,11 +221,12 @@ CalibrationResult calibrate(const Model& model, Engine& engine, SampleSource& sa
   };
   CalibrationResult result;
   {
-    const std::unique_ptr<Session> session = engine.open(model, session_options);
+    const FloatSession opened = open_float_session(model, engine, session_options, diagnostics);
+    result.widened = opened.widened;
     progress.begin("calibrate", samples.size().value_or(0));
-    calibration.run(*session, progress);
+    calibration.run(*opened.session, progress);
     progress.end();
-    result.outputs = session->outputs();
+    result.outputs = opened.session->outputs();
   }
   // Buffers of the session go back to the system before the next phase takes its own.
   malloc_trim(0);

@@ -43,6 +43,7 @@ struct CalibrationResult {
   std::map<std::string, TensorStatistics> statistics{};
   std::size_t samples = 0;
   std::vector<TensorInfo> outputs{};
+  bool widened = false;  ///< the engine lacks kernels for the model's types and ran it in float32
 };
 
 /// Runs the float model over all samples with observers attached. Memory does not grow with the

@@ -17,11 +17,19 @@ struct WeightRow {
   std::string channel_repeat{};  // attribute that says how often a channel is used
 };
 struct OpRow {
-  std::optional<WeightRow> weight{};
+  std::optional<WeightRow> weight{}, recurrence{}, mirrored{};
   std::optional<int> bias_slot{};
   std::optional<int> data_inputs{};
 };
 using OpTable = std::map<std::string, OpRow, std::less<>>;
+
+WeightRow read_weight(const Json& weight) {
+  return {.facts = {.slot = weight.at("slot").get<int>(),
+                    .channel_axis = weight.at("channel_axis").get<std::int64_t>(),
+                    .block_axis = weight.at("block_axis").get<std::int64_t>()},
+          .swap_if = weight.value("swap_if", ""),
+          .channel_repeat = weight.value("channel_repeat", "")};
+}
 
 OpTable read_table() {
   OpTable table;
@@ -29,13 +37,13 @@ OpTable read_table() {
   for (const auto& [op_type, row] : json.at("ops").items()) {
     OpRow& facts = table[op_type];
     if (row.contains("weight")) {
-      const Json& weight = row.at("weight");
-      facts.weight =
-          WeightRow{.facts = {.slot = weight.at("slot").get<int>(),
-                              .channel_axis = weight.at("channel_axis").get<std::int64_t>(),
-                              .block_axis = weight.at("block_axis").get<std::int64_t>()},
-                    .swap_if = weight.value("swap_if", ""),
-                    .channel_repeat = weight.value("channel_repeat", "")};
+      facts.weight = read_weight(row.at("weight"));
+    }
+    if (row.contains("recurrence")) {
+      facts.recurrence = read_weight(row.at("recurrence"));
+    }
+    if (row.contains("mirrored")) {
+      facts.mirrored = read_weight(row.at("mirrored"));
     }
     if (row.contains("bias")) {
       facts.bias_slot = row.at("bias").at("slot").get<int>();
@@ -45,6 +53,17 @@ OpTable read_table() {
     }
   }
   return table;
+}
+
+WeightFacts facts_of(const WeightRow& row, const onnx::NodeProto& node) {
+  WeightFacts facts = row.facts;
+  if (!row.swap_if.empty() && int_attribute(node, row.swap_if, 0) != 0) {
+    std::swap(facts.channel_axis, facts.block_axis);
+  }
+  if (!row.channel_repeat.empty()) {
+    facts.channel_repeat = int_attribute(node, row.channel_repeat, 1);
+  }
+  return facts;
 }
 
 const OpTable& op_table() {
@@ -60,23 +79,41 @@ bool is_onnx_domain(const onnx::NodeProto& node) {
 
 OpFacts op_facts(const onnx::NodeProto& node) {
   OpFacts facts;
-  const auto row = op_table().find(node.op_type());
-  if (row == op_table().end() || !is_onnx_domain(node)) {
+  const auto row = op_table().find(qualified_op(node));
+  if (row == op_table().end()) {
     return facts;
   }
   facts.bias_slot = row->second.bias_slot;
   facts.data_inputs = row->second.data_inputs;
   if (row->second.weight) {
-    const WeightRow& weight = *row->second.weight;
-    facts.weight = weight.facts;
-    if (!weight.swap_if.empty() && int_attribute(node, weight.swap_if, 0) != 0) {
-      std::swap(facts.weight->channel_axis, facts.weight->block_axis);
-    }
-    if (!weight.channel_repeat.empty()) {
-      facts.weight->channel_repeat = int_attribute(node, weight.channel_repeat, 1);
-    }
+    facts.weight = facts_of(*row->second.weight, node);
+  }
+  if (row->second.recurrence) {
+    facts.recurrence = facts_of(*row->second.recurrence, node);
+  }
+  if (row->second.mirrored) {
+    facts.mirrored = facts_of(*row->second.mirrored, node);
   }
   return facts;
+}
+
+std::optional<WeightFacts> weight_facts(const onnx::NodeProto& node, int slot) {
+  const OpFacts facts = op_facts(node);
+  if (facts.weight && facts.weight->slot == slot) {
+    return facts.weight;
+  }
+  if (facts.mirrored && facts.mirrored->slot == slot) {
+    return facts.mirrored;
+  }
+  return facts.recurrence && facts.recurrence->slot == slot ? facts.recurrence : std::nullopt;
+}
+
+bool is_weight_slot(const onnx::NodeProto& node, int slot) {
+  return weight_facts(node, slot).has_value();
+}
+
+std::string qualified_op(const onnx::NodeProto& node) {
+  return is_onnx_domain(node) ? node.op_type() : node.domain() + "." + node.op_type();
 }
 
 std::int64_t normalized_axis(std::int64_t axis, std::size_t rank) {

@@ -21,14 +21,23 @@ struct WeightFacts {
 
 struct OpFacts {
   std::optional<WeightFacts> weight{};
+  std::optional<WeightFacts> recurrence{};  ///< second weight: R of LSTM, GRU, RNN
+  std::optional<WeightFacts> mirrored{};    ///< weight where the other input is constant: W x
   std::optional<int> bias_slot{};
   std::optional<int>
       data_inputs{};  ///< inputs from this one on are parameters; empty: all are data
 };
 
-/// Facts about one node, from data/ops.json. An operator without a row, or of another domain than
-/// ai.onnx, has neither weight nor bias.
+/// Facts about one node, from data/ops.json, where operators of other domains than ai.onnx have
+/// rows like "com.microsoft.FusedConv". An operator without a row has neither weight nor bias.
 [[nodiscard]] OpFacts op_facts(const onnx::NodeProto& node);
+
+/// The facts of the weight that `node` takes in input `slot`; empty if that is no weight.
+[[nodiscard]] std::optional<WeightFacts> weight_facts(const onnx::NodeProto& node, int slot);
+[[nodiscard]] bool is_weight_slot(const onnx::NodeProto& node, int slot);
+
+/// "Conv", "com.microsoft.FusedConv".
+[[nodiscard]] std::string qualified_op(const onnx::NodeProto& node);
 
 /// Is the operator of the default domain (spelled "" or "ai.onnx")?
 [[nodiscard]] bool is_onnx_domain(const onnx::NodeProto& node);

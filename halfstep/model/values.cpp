@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "halfstep/core/half.h"
 #include "halfstep/model/model.h"
 #include "halfstep/support/error.h"
 
@@ -209,6 +210,16 @@ std::vector<std::byte> fields_as_bytes(const TensorProto& tensor) {
   }
 }
 
+template <typename T>
+std::vector<std::byte> floats_as(std::span<const float> values) {
+  std::vector<std::byte> bytes(values.size() * sizeof(T));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const T value = from_float<T>(values[i]);
+    std::memcpy(bytes.data() + i * sizeof(T), &value, sizeof(T));
+  }
+  return bytes;
+}
+
 }  // namespace
 
 int element_bits(int data_type) noexcept {
@@ -234,6 +245,11 @@ std::optional<std::uint64_t> byte_size(const TensorProto& tensor) noexcept {
   return bits == 0 ? std::nullopt : std::optional((total + 7) / 8);
 }
 
+bool is_float_type(int data_type) noexcept {
+  return data_type == TensorProto::FLOAT || data_type == TensorProto::FLOAT16 ||
+         data_type == TensorProto::BFLOAT16 || data_type == TensorProto::DOUBLE;
+}
+
 std::string describe(const TensorProto& tensor) {
   return "tensor '" + tensor.name() + "' (" + element_type_name(tensor.data_type()) + " " +
          to_text(shape_of(tensor)) + ")";
@@ -249,6 +265,21 @@ std::vector<std::byte> typed_fields_as_bytes(const TensorProto& tensor) {
                     (expected ? std::to_string(*expected) : "a type of fixed size"));
   }
   return bytes;
+}
+
+std::vector<std::byte> floats_as_bytes(std::span<const float> values, int data_type) {
+  switch (data_type) {
+    case TensorProto::FLOAT:
+      return floats_as<float>(values);
+    case TensorProto::FLOAT16:
+      return floats_as<Float16>(values);
+    case TensorProto::BFLOAT16:
+      return floats_as<BFloat16>(values);
+    case TensorProto::DOUBLE:
+      return floats_as<double>(values);
+    default:
+      throw Error(ErrorKind::unsupported, "can't store floats as " + element_type_name(data_type));
+  }
 }
 
 std::vector<float> bytes_as_floats(const TensorProto& tensor, std::span<const std::byte> bytes) {

@@ -2,16 +2,12 @@
 
 #include <algorithm>
 
+#include "halfstep/model/values.h"
 #include "halfstep/outputs/onnx_storage.h"
 #include "halfstep/support/error.h"
 
 namespace halfstep {
 namespace {
-
-bool is_float_type(int elem_type) {
-  return elem_type == onnx::TensorProto::FLOAT || elem_type == onnx::TensorProto::FLOAT16 ||
-         elem_type == onnx::TensorProto::BFLOAT16 || elem_type == onnx::TensorProto::DOUBLE;
-}
 
 std::string type_name(int elem_type) {
   return onnx::TensorProto::DataType_Name(static_cast<onnx::TensorProto::DataType>(elem_type));

@@ -1,20 +1,19 @@
 #include "halfstep/adaptation/prepare/fold_batch_norm.h"
 
 #include <cmath>
-#include <cstring>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "halfstep/adaptation/prepare/graph_parts.h"
 #include "halfstep/model/graph_index.h"
 #include "halfstep/model/op_facts.h"
+#include "halfstep/model/values.h"
 
 namespace halfstep {
 namespace {
-
-constexpr int kFloat = onnx::TensorProto::FLOAT;
 
 struct Fold {
   int conv = 0;
@@ -30,7 +29,7 @@ const onnx::TensorProto* float_constant(const GraphIndex& graph, const onnx::Nod
                                         int slot) {
   const onnx::TensorProto* value =
       slot < node.input_size() ? graph.constant(node.input(slot)) : nullptr;
-  return value != nullptr && value->data_type() == kFloat ? value : nullptr;
+  return value != nullptr && is_float_type(value->data_type()) ? value : nullptr;
 }
 
 bool is_foldable_conv(const GraphIndex& graph, const onnx::NodeProto& conv) {
@@ -96,49 +95,20 @@ std::vector<float> scaled_weight(std::vector<float> weight, const Shape& shape, 
   return weight;
 }
 
-std::vector<std::byte> to_bytes(const std::vector<float>& values) {
-  std::vector<std::byte> bytes(values.size() * sizeof(float));
-  std::memcpy(bytes.data(), values.data(), bytes.size());
-  return bytes;
-}
-
 /// A new initializer, named `name`, for input `slot` of `node`.
 void give_constant(Model& model, onnx::NodeProto& node, int slot, const std::string& name,
-                   const Shape& shape, const std::vector<float>& values) {
+                   int data_type, const Shape& shape, const std::vector<float>& values) {
   onnx::TensorProto& tensor = *model.graph().add_initializer();
   tensor.set_name(name);
-  tensor.set_data_type(kFloat);
+  tensor.set_data_type(data_type);
   for (const std::int64_t extent : shape) {
     tensor.add_dims(extent);
   }
-  model.set_data(tensor, to_bytes(values));
+  model.set_data(tensor, floats_as_bytes(values, data_type));
   while (node.input_size() <= slot) {
     node.add_input("");
   }
   node.set_input(slot, name);
-}
-
-/// Removes the initializers named in `names`.
-void remove_initializers(onnx::GraphProto& graph, const std::set<std::string>& names) {
-  auto& initializers = *graph.mutable_initializer();
-  int kept = 0;
-  for (int i = 0; i < initializers.size(); ++i) {
-    if (!names.contains(initializers.Get(i).name())) {
-      initializers.SwapElements(kept++, i);
-    }
-  }
-  initializers.DeleteSubrange(kept, initializers.size() - kept);
-}
-
-void remove_nodes(onnx::GraphProto& graph, const std::set<int>& removed) {
-  auto& nodes = *graph.mutable_node();
-  int kept = 0;
-  for (int i = 0; i < nodes.size(); ++i) {
-    if (!removed.contains(i)) {
-      nodes.SwapElements(kept++, i);
-    }
-  }
-  nodes.DeleteSubrange(kept, nodes.size() - kept);
 }
 
 class Folder {
@@ -185,11 +155,17 @@ class Folder {
     // The graph index still points at the old tensors: new ones are added, old ones removed at the
     // end. Without a bias of its own the convolution takes over the shift's name.
     const std::string bias_name = has_bias ? conv.input(2) : norm.input(2);
-    pending_.push_back(
-        {.node = fold.conv, .slot = 1, .name = conv.input(1), .shape = shape, .values = scaled});
+    const int data_type = weight.data_type();
+    pending_.push_back({.node = fold.conv,
+                        .slot = 1,
+                        .name = conv.input(1),
+                        .data_type = data_type,
+                        .shape = shape,
+                        .values = scaled});
     pending_.push_back({.node = fold.conv,
                         .slot = 2,
                         .name = bias_name,
+                        .data_type = data_type,
                         .shape = {static_cast<std::int64_t>(bias.size())},
                         .values = bias});
     outputs_.emplace_back(fold.conv, norm.output(0));
@@ -214,7 +190,7 @@ class Folder {
     remove_initializers(model_.graph(), unread);
     for (const Constant& constant : pending_) {
       give_constant(model_, *model_.graph().mutable_node(constant.node), constant.slot,
-                    constant.name, constant.shape, constant.values);
+                    constant.name, constant.data_type, constant.shape, constant.values);
     }
     for (const auto& [node, output] : outputs_) {
       model_.graph().mutable_node(node)->set_output(0, output);
@@ -250,6 +226,7 @@ class Folder {
     int node = 0;
     int slot = 0;
     std::string name{};
+    int data_type = 0;
     Shape shape{};
     std::vector<float> values{};
   };

@@ -5,7 +5,7 @@
 
 namespace halfstep {
 
-/// Folds every BatchNormalization (inference form, constant float32 parameters) into the Conv or
+/// Folds every BatchNormalization (inference form, constant float parameters) into the Conv or
 /// ConvTranspose before it, if that is the only reader: the folded weight is what gets quantized.
 /// Formula: s = scale / sqrt(var + epsilon); W' = W * s per output channel; b' = (b - mean) * s +
 /// B, in double. The result carries the BatchNormalization's output name; a weight that others also

@@ -166,10 +166,17 @@ void OrtSession::read_outputs() {
 void OrtSession::watch_inputs(const Sample& sample) const {
   for (const std::size_t i : prepared_.inputs) {
     const auto found = sample.find(watch_[i]);
-    if (found == sample.end() || found->second.dtype != Dtype::float32) {
+    if (found == sample.end() || !is_floating(found->second.dtype)) {
       continue;
     }
     const Tensor& tensor = found->second;
+    if (tensor.dtype != Dtype::float32) {
+      const std::vector<float> floats = to_floats(borrow(tensor));
+      on_value_(i, {.data = floats.data(),
+                    .count = static_cast<std::int64_t>(floats.size()),
+                    .shape = tensor.shape});
+      continue;
+    }
     on_value_(i, {.data = reinterpret_cast<const float*>(tensor.data),
                   .count = element_count(tensor.shape),
                   .shape = tensor.shape});

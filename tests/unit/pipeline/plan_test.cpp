@@ -194,11 +194,45 @@ TEST_F(PlanTest, ConstantOperandsKeepAnOpFloatUnlessThereIsNothingElse) {
   EXPECT_THAT(beside.nodes[1].float_reason, HasSubstr("constant"));
 }
 
-TEST_F(PlanTest, OtherFloatTypesAreNamed) {
+TEST_F(PlanTest, OtherFloatTypesAreQuantizedAsWell) {
   const Plan result = plan(R"(<ir_version: 8, opset_import: ["" : 17]>
     g (float16[2] a, float16[2] b) => (float16[2] y) { y = Add (a, b) })");
-  EXPECT_TRUE(result.empty());
-  EXPECT_THAT(result.nodes[0].float_reason, HasSubstr("FLOAT16"));
+  EXPECT_THAT(activations(result), ElementsAre("a", "b", "y"));
+}
+
+TEST_F(PlanTest, OpsBetweenFloatOpsAreQuantizedIfThereIsNothingElse) {
+  const Plan result = plan(R"(<ir_version: 8, opset_import: ["" : 17]>
+    g (float[2] a) => (float y) <float c = {3}> {
+      m = Mul (a, c)
+      r = ReduceMean <keepdims: int = 0> (m)
+      y = Add (r, r)
+    })");
+  EXPECT_THAT(activations(result), ElementsAre("a", "m", "r", "y"));
+}
+
+TEST_F(PlanTest, TiedWeightBehindATransposeIsOneWeight) {
+  const Plan result = plan(R"(<ir_version: 8, opset_import: ["" : 17]>
+    g (int64[2] i) => (float[2,3] y) <float[3,2] w = {1,2,3,4,5,6}> {
+      e = Gather (w, i)
+      t = Transpose <perm: ints = [1, 0]> (w)
+      y = MatMul (e, t)
+    })");
+  ASSERT_EQ(result.weights.size(), 1U);
+  EXPECT_EQ(result.weights[0].tensor, "w");
+  EXPECT_EQ(std::get<PerChannel>(result.weights[0].spec->granularity).axis, 0);
+  EXPECT_THAT(activations(result), ElementsAre("e", "y"));
+}
+
+TEST_F(PlanTest, WeightsThatBodiesReadAreStoredAsIntegers) {
+  const Plan result = plan(R"(<ir_version: 8, opset_import: ["" : 17]>
+    g (float[1,2] x, bool c) => (float[1,2] y) <float[2,2] w = {1,2,3,4}> {
+      y = If (c) <
+        then_branch: graph = a () => (float[1,2] p) { p = MatMul (x, w) },
+        else_branch: graph = b () => (float[1,2] q) { q = Identity (x) }>
+    })");
+  ASSERT_EQ(result.weights.size(), 1U);
+  EXPECT_EQ(result.weights[0].tensor, "w");
+  EXPECT_EQ(result.weights[0].uses[0].slot, -1);
 }
 
 }  // namespace
