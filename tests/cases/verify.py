@@ -124,7 +124,7 @@ def left_float(made: onnx.ModelProto) -> list[str]:
     return [f"{name}: {size}" for size, name in sorted(found, reverse=True)]
 
 
-def check(case: Case, path: Path, recipe: str) -> float:
+def check(case: Case, path: Path, recipe: str, levels: tuple = LEVELS) -> float:
     """Returns the worst SQNR of an output."""
     made = onnx.load(path)
     check_structure(case, made)
@@ -137,7 +137,7 @@ def check(case: Case, path: Path, recipe: str) -> float:
     wanted = run(renamed(case.model), samples, LEVELS[0])
     limit = case.sqnr_db - (12 if recipe == "w4b32" else 0)
     worst = np.inf
-    for level in LEVELS:
+    for level in levels:
         worst = min(worst, sqnr_db(wanted, run(made, samples, level)))
         assert worst >= limit, f"{worst:.1f} dB at {level}"
     return worst
