@@ -11,6 +11,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/argument_parts.h"
 #include "cli/command_error.h"
 #include "cli/help.h"
 #include "halfstep/support/error.h"
@@ -20,21 +21,14 @@ namespace halfstep::cli {
 namespace {
 
 // Documented for later versions: refused by name, so that nobody takes them for spelling mistakes.
-constexpr std::array<std::string_view, 7> kLaterCommands = {
-    "calibrate", "stats", "convert", "encodings", "compare", "verify", "explain"};
-constexpr std::array<std::string_view, 6> kLaterOptions = {"--encodings", "--method", "--stats",
-                                                           "--dlc",       "--report", "--lenient"};
+constexpr std::array<std::string_view, 6> kLaterCommands = {"calibrate", "stats",  "convert",
+                                                            "compare",   "verify", "explain"};
+constexpr std::array<std::string_view, 4> kLaterOptions = {"--method", "--stats", "--dlc",
+                                                           "--report"};
 
-constexpr const char* kHelpGroup = "Messages";
 constexpr const char* kExitCodes =
     "exit codes: 0 done, 1 done with findings, 2 wrong usage, 3 nothing to do, 4 bad input or "
     "output,\n            5 the target or engine can't, 70 internal error, 130 interrupted";
-
-struct Subcommand {
-  CLI::App* app = nullptr;
-  OutputOptions* common = nullptr;
-  std::function<Command()> result{};
-};
 
 /// Everything that the parser writes to; one member is used.
 struct Parsed {
@@ -43,33 +37,14 @@ struct Parsed {
   RuleArguments rule{};
   TargetsArguments targets{};
   RecipesArguments recipes{};
+  EncodingsArguments encodings{};
+  QuantizeArguments apply{};
 };
 
-void add_common(CLI::App& app, OutputOptions& common) {
-  app.set_help_flag("-h,--help", "show this text")->group(kHelpGroup);
-  app.add_flag("--json", common.json, "one JSON document on standard output instead of text")
-      ->group(kHelpGroup);
-  app.add_flag("--debug", common.debug,
-               "on an error print where in the program it arose (addresses for addr2line)")
-      ->group(kHelpGroup);
-}
-
-CLI::Option* add_verbose(CLI::App& app, OutputOptions& common, const char* text) {
-  return app.add_flag("-v,--verbose", common.verbose, text)->group(kHelpGroup);
-}
-
-void add_talk(CLI::App& app, OutputOptions& common) {
-  auto* quiet = app.add_flag("-q,--quiet", common.quiet,
-                             "no progress and no warnings; twice: no summary either")
-                    ->group(kHelpGroup);
-  add_verbose(app, common, "every warning, note and row instead of the first ones")
-      ->excludes(quiet);
-  app.add_flag("!--no-progress", common.progress, "no progress on standard error")
-      ->group(kHelpGroup);
-}
-
 void add_quantize_data(CLI::App& app, QuantizeArguments& a) {
-  app.add_option("MODEL", a.model, "the float ONNX model")->group("Input");
+  app.add_option("MODEL", a.model,
+                 "an ONNX model: float, or with Q/DQ, whose encodings are taken over")
+      ->group("Input");
   app.add_option("--calibration", a.calibration,
                  "samples: a folder of .npz (arrays by input name) or .npy (one input), one .npz, "
                  "or with --input-spec a folder of images")
@@ -82,6 +57,11 @@ void add_quantize_data(CLI::App& app, QuantizeArguments& a) {
       ->group("Input");
   app.add_flag("--cast-inputs", a.cast_inputs,
                "convert samples of another type to the type of the model's input")
+      ->group("Input");
+  app.add_option("--encodings", a.encodings,
+                 "an encodings file of any version; it wins over the model, the recipe and the "
+                 "samples. Without samples and recipe only what it says is quantized")
+      ->type_name("FILE")
       ->group("Input");
   app.add_option("-o,--output", a.output, "the quantized model (ONNX with Q/DQ)")
       ->type_name("FILE")
@@ -96,7 +76,8 @@ void add_quantize_data(CLI::App& app, QuantizeArguments& a) {
 void add_quantize_choices(CLI::App& app, QuantizeArguments& a) {
   const std::string what = "What is quantized";
   app.add_option("--recipe", a.recipe,
-                 "a shipped recipe ('halfstep recipes' lists them) or a file; a8w8 if not given")
+                 "a shipped recipe ('halfstep recipes' lists them) or a file; a8w8 if not given, "
+                 "none for --encodings without --calibration")
       ->type_name("NAME|FILE")
       ->group(what);
   app.add_option("--set", a.set,
@@ -127,7 +108,11 @@ void add_quantize_choices(CLI::App& app, QuantizeArguments& a) {
       ->check(CLI::Range(1, 1000000).description(""))
       ->excludes(no_check)
       ->group(run);
-  app.add_flag("--strict", a.strict, "warnings are errors")->group(run);
+  CLI::Option* strict = app.add_flag("--strict", a.strict, "warnings are errors")->group(run);
+  app.add_flag("--lenient", a.lenient,
+               "entries of --encodings for tensors that the model lacks are warnings")
+      ->excludes(strict)
+      ->group(run);
   app.add_option("--onnxruntime", a.onnxruntime,
                  "the library libonnxruntime.so; else HALFSTEP_ORT, the onnxruntime package of "
                  "this environment, the system's")
@@ -175,14 +160,11 @@ std::vector<Subcommand> add_commands(CLI::App& root, Parsed& parsed) {
                       {"List the targets, or show one", "a shipped target or a target file"}));
   commands.push_back(listing_command(root, parsed.recipes, parsed.recipes.name, "recipes", "NAME",
                                      {"List the recipes, or show one", "a shipped recipe"}));
+  add_encodings_commands(root, parsed.encodings, parsed.apply, commands);
   for (const Subcommand& command : commands) {
     command.app->allow_extras();
   }
   return commands;
-}
-
-std::vector<const CLI::App*> all_commands(const CLI::App& root) {
-  return root.get_subcommands([](const CLI::App*) { return true; });
 }
 
 std::string entry_name(const CLI::Option& option) {
@@ -203,16 +185,18 @@ std::string entry_name(const CLI::Option& option) {
 HelpPage help_page(const CLI::App& app) {
   HelpPage page{.usage = "halfstep", .description = app.get_description()};
   if (app.get_parent() != nullptr) {
-    page.usage += " " + app.get_name();
-    page.footer = app.get_name() == "quantize" ? kExitCodes : "";
-  } else {
+    page.usage += " " + full_name(app);
+    page.footer = app.get_name() == "quantize" || !all_commands(app).empty() ? kExitCodes : "";
+  }
+  if (!all_commands(app).empty()) {
     page.usage += " COMMAND [OPTIONS]";
     HelpGroup group{.title = "Commands"};
     for (const CLI::App* sub : all_commands(app)) {
       group.entries.emplace_back(sub->get_name(), sub->get_description());
     }
     page.groups.push_back(std::move(group));
-    page.footer = "'halfstep COMMAND --help' explains a command.\n" + std::string(kExitCodes);
+    page.footer = "'" + page.usage.substr(0, page.usage.find(" [")) +
+                  " --help' explains a command.\n" + std::string(kExitCodes);
   }
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_positional()) {
@@ -225,7 +209,7 @@ HelpPage help_page(const CLI::App& app) {
     }
     page.groups.back().entries.emplace_back(entry_name(*option), option->get_description());
   }
-  page.usage += app.get_parent() != nullptr ? " [OPTIONS]" : "";
+  page.usage += all_commands(app).empty() ? " [OPTIONS]" : "";
   return page;
 }
 
@@ -275,7 +259,7 @@ void refuse_extras(const CLI::App& app) {
   const std::vector<std::string> rest = app.remaining();
   const auto option = std::ranges::find_if(
       rest, [](const std::string& word) { return word.starts_with("-") && word != "--"; });
-  const std::string help = "'halfstep " + app.get_name() + " --help' lists what it takes";
+  const std::string help = "'halfstep " + full_name(app) + " --help' lists what it takes";
   if (option != rest.end()) {
     const std::string name = option->substr(0, option->find('='));
     if (contains(kLaterOptions, name) && app.get_name() == "quantize") {
@@ -293,7 +277,7 @@ void refuse_extras(const CLI::App& app) {
 
 void require_model(const CLI::App& app, const std::string& model) {
   if (model.empty()) {
-    throw UsageError("no model given", "usage: halfstep " + app.get_name() + " MODEL ...");
+    throw UsageError("no model given", "usage: halfstep " + full_name(app) + " MODEL ...");
   }
 }
 
@@ -316,10 +300,14 @@ Command parse_arguments(const std::vector<std::string>& arguments) {
     root.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::CallForHelp&) {
     const auto command = used();
-    return PrintText{.text = to_text(help_page(command == commands.end() ? root : *command->app))};
+    const CLI::App* group = root.get_subcommand("encodings");
+    const CLI::App& shown = command != commands.end() ? *command->app
+                            : group->parsed()         ? *group
+                                                      : root;
+    return PrintText{.text = to_text(help_page(shown))};
   } catch (const CLI::ParseError& e) {
     const auto command = used();
-    const std::string name = command == commands.end() ? "" : command->app->get_name() + " ";
+    const std::string name = command == commands.end() ? "" : full_name(*command->app) + " ";
     throw UsageError(e.what(), "'halfstep " + name + "--help' lists what it takes");
   }
   const std::vector<std::string> rest = root.remaining();
@@ -330,6 +318,9 @@ Command parse_arguments(const std::vector<std::string>& arguments) {
   if (version) {
     return PrintText{.text = "halfstep " + std::string(kVersion) + "\n"};
   }
+  if (command == commands.end() && root.get_subcommand("encodings")->parsed()) {
+    refuse_group(*root.get_subcommand("encodings"));
+  }
   if (command == commands.end()) {
     throw UsageError("no command given", "'halfstep --help' lists the commands");
   }
@@ -338,6 +329,12 @@ Command parse_arguments(const std::vector<std::string>& arguments) {
     require_model(*command->app, parsed.quantize.model);
   } else if (command->app->get_name() == "inspect") {
     require_model(*command->app, parsed.inspect.model);
+  } else if (command->app->get_name() == "apply") {
+    require_model(*command->app, parsed.apply.model);
+    if (parsed.apply.encodings.empty()) {
+      throw UsageError("no encodings file given",
+                       "usage: halfstep encodings apply MODEL FILE -o OUT.onnx");
+    }
   }
   return command->result();
 }

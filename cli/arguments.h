@@ -17,15 +17,17 @@ struct OutputOptions {
 
 struct QuantizeArguments {
   OutputOptions common{};
+  std::string command = "quantize";  ///< as the user called it: also "encodings apply"
   std::string model{};
   std::string calibration{};
   std::string input_spec{};
   bool cast_inputs = false;
   std::string output{};
+  std::string encodings{};
   std::string encodings_out{};
   bool force = false;
   bool dry_run = false;
-  std::string recipe = "a8w8";
+  std::string recipe{};  ///< empty: chosen by the command
   std::vector<std::string> set{};
   std::vector<std::string> exclude{};
   std::string target = "cpu";
@@ -33,6 +35,7 @@ struct QuantizeArguments {
   bool check = true;
   int check_samples = 4;
   bool strict = false;
+  bool lenient = false;
   std::string onnxruntime{};
 };
 
@@ -56,6 +59,22 @@ struct RecipesArguments {
   std::string name{};
 };
 
+/// `halfstep encodings ACTION`, but for apply, which quantizes.
+struct EncodingsArguments {
+  OutputOptions common{};
+  std::string action{};
+  std::vector<std::string> files{};
+  std::string model{};
+  std::string to = "2.0.0";
+  std::string output{};
+  std::string glob{};             ///< show
+  std::string fail_on = "error";  ///< lint
+  double tolerance = 1e-6;        ///< diff
+  bool common_only = false;       ///< diff
+  bool force = false;
+  bool lenient = false;
+};
+
 /// --help and --version.
 struct PrintText {
   OutputOptions common{};
@@ -63,7 +82,7 @@ struct PrintText {
 };
 
 using Command = std::variant<PrintText, QuantizeArguments, InspectArguments, RuleArguments,
-                             TargetsArguments, RecipesArguments>;
+                             TargetsArguments, RecipesArguments, EncodingsArguments>;
 
 /// What the command line asks for. `arguments` are the words after the program's name.
 /// Errors: UsageError; an unknown command or option comes with the closest one.

@@ -19,6 +19,7 @@ namespace halfstep::cli {
 [[nodiscard]] int run_inspect(const InspectArguments& arguments, Console& console);
 [[nodiscard]] int run_rule(const RuleArguments& arguments, Console& console);
 [[nodiscard]] int run_targets(const TargetsArguments& arguments, Console& console);
+[[nodiscard]] int run_encodings(const EncodingsArguments& arguments, Console& console);
 [[nodiscard]] int run_recipes(const RecipesArguments& arguments, Console& console);
 
 }  // namespace halfstep::cli

@@ -46,6 +46,9 @@ int default_threads() {
 }
 
 void check_usage(const QuantizeArguments& a) {
+  if (a.command != "quantize" && a.output.empty()) {
+    throw UsageError("no output given", "add -o OUT.onnx");
+  }
   if (a.output.empty() && a.encodings_out.empty() && !a.dry_run) {
     throw UsageError("no output given", "add -o OUT.onnx, or --dry-run to see the plan only");
   }
@@ -53,6 +56,10 @@ void check_usage(const QuantizeArguments& a) {
     throw UsageError(std::string(a.cast_inputs ? "--cast-inputs" : "--input-spec") +
                          " is about samples, and there are none",
                      "add --calibration DATA");
+  }
+  if (a.lenient && a.encodings.empty()) {
+    throw UsageError("--lenient is about an encodings file, and there is none",
+                     "add --encodings FILE");
   }
   if (!a.input_spec.empty() && a.cast_inputs) {
     throw UsageError("--cast-inputs is not for images: they get the input's type", "leave it out");
@@ -63,7 +70,8 @@ void check_outputs(const QuantizeArguments& a) {
   if (a.dry_run) {
     return;
   }
-  const std::vector<fs::path> inputs = {a.model, a.calibration, a.recipe, a.target, a.input_spec};
+  const std::vector<fs::path> inputs = {a.model,  a.calibration, a.recipe,
+                                        a.target, a.input_spec,  a.encodings};
   if (!a.output.empty()) {
     check_output("-o", a.output, inputs, a.force);
   }
@@ -77,9 +85,13 @@ void check_outputs(const QuantizeArguments& a) {
 }
 
 QuantizeRequest request_of(const QuantizeArguments& a) {
+  const bool encodings_alone = !a.encodings.empty() && a.calibration.empty();
   return {.output = a.output,
           .encodings_out = a.encodings_out,
-          .recipe = a.recipe,
+          .encodings = a.encodings,
+          .recipe = !a.recipe.empty() ? a.recipe
+                    : encodings_alone ? ""
+                                      : "a8w8",
           .set = a.set,
           .exclude = a.exclude,
           .target = a.target,
@@ -87,6 +99,7 @@ QuantizeRequest request_of(const QuantizeArguments& a) {
           .dry_run = a.dry_run,
           .check = a.check,
           .strict = a.strict,
+          .lenient = a.lenient,
           .force = a.force,
           .check_samples = static_cast<std::size_t>(a.check_samples)};
 }
@@ -147,7 +160,7 @@ QuantizeResult work(const QuantizeArguments& a, const Environment& environment,
 }
 
 void print_json(const QuantizeArguments& a, const QuantizeResult& result, Console& console) {
-  Json document = json_document("quantize");
+  Json document = json_document(a.command);
   document["dry_run"] = a.dry_run;
   document["output"] = a.output;
   document["encodings_out"] = a.encodings_out;

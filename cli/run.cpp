@@ -57,16 +57,23 @@ struct Runner {
   int operator()(const RuleArguments& c) const { return run_rule(c, console); }
   int operator()(const TargetsArguments& c) const { return run_targets(c, console); }
   int operator()(const RecipesArguments& c) const { return run_recipes(c, console); }
+  int operator()(const EncodingsArguments& c) const { return run_encodings(c, console); }
 };
 
 OutputOptions options_of(const Command& command) {
   return std::visit([](const auto& c) { return c.common; }, command);
 }
 
-std::string_view command_name(const Command& command) {
+std::string command_name(const Command& command) {
   constexpr std::array<std::string_view, std::variant_size_v<Command>> kNames = {
-      "", "quantize", "inspect", "rule", "targets", "recipes"};
-  return kNames[command.index()];
+      "", "quantize", "inspect", "rule", "targets", "recipes", "encodings"};
+  if (const auto* quantize = std::get_if<QuantizeArguments>(&command)) {
+    return quantize->command;
+  }
+  if (const auto* encodings = std::get_if<EncodingsArguments>(&command)) {
+    return "encodings " + encodings->action;
+  }
+  return std::string(kNames[command.index()]);
 }
 
 }  // namespace
@@ -82,8 +89,7 @@ int run(const std::vector<std::string>& arguments, Console& console,
   const OutputOptions options = options_of(command);
   const Runner runner{.console = console, .environment = environment};
   if (options.debug) {
-    running() = {
-        .console = &console, .options = options, .command = std::string(command_name(command))};
+    running() = {.console = &console, .options = options, .command = command_name(command)};
     std::set_terminate(report_uncaught);
     return std::visit(runner, command);
   }

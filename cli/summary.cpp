@@ -20,6 +20,7 @@ namespace {
 constexpr std::size_t kTypeRows = 12;
 constexpr std::size_t kReasons = 5;
 constexpr std::size_t kOutputs = 4;
+constexpr std::size_t kEntries = 5;
 constexpr std::size_t kNameWidth = 44;
 
 std::size_t shown(std::size_t rows, std::size_t most, bool verbose) {
@@ -121,6 +122,37 @@ std::string float_table(const QuantizeSummary& s, bool verbose) {
   return "\n" + table.text() + more(s.stayed_float.size(), rows);
 }
 
+/// "12 entries: 10 applied, 2 unused", and the entries that did not go in as they are.
+std::string overrides_text(const EntryAccount& account, bool verbose) {
+  using Status = EntryOutcome::Status;
+  std::vector<const EntryOutcome*> told;
+  for (const EntryOutcome& entry : account.entries) {
+    if (verbose || entry.status != Status::applied) {
+      told.push_back(&entry);
+    }
+  }
+  Table table({{.title = "entry of " + account.file}, {}, {.title = "why"}});
+  const std::size_t rows = shown(told.size(), kEntries, verbose);
+  for (std::size_t i = 0; i < rows; ++i) {
+    table.add({verbose ? told[i]->name : shortened(told[i]->name, kNameWidth),
+               std::string(name(told[i]->status)), told[i]->reason});
+  }
+  return table.empty() ? "" : "\n" + table.text() + more(told.size(), rows);
+}
+
+std::string overrides_head(const EntryAccount& account) {
+  using Status = EntryOutcome::Status;
+  std::string text = std::to_string(account.entries.size()) +
+                     (account.entries.size() == 1 ? " entry: " : " entries: ");
+  text += std::to_string(account.count(Status::applied)) + " applied";
+  for (const Status status : {Status::adapted, Status::unused}) {
+    if (account.count(status) > 0) {
+      text += ", " + std::to_string(account.count(status)) + " " + std::string(name(status));
+    }
+  }
+  return text + " (" + account.file + ")";
+}
+
 std::string error_tables(const QuantizeSummary& s, bool verbose) {
   Table outputs({{.title = "output"}, {.title = "SQNR", .align = Align::right}});
   const std::size_t rows = shown(s.outputs.size(), kOutputs, verbose);
@@ -156,7 +188,14 @@ std::string summary_text(const QuantizeSummary& s, const Diagnostics& diagnostic
                         ", " + counted(static_cast<std::uint64_t>(s.quantized_weights), "weight") +
                         ", " + std::to_string(s.quantized_biases) +
                         (s.quantized_biases == 1 ? " bias" : " biases")});
+  if (s.model_encodings > 0) {
+    head.add({"from the model", counted(s.model_encodings, "encoding") + " taken over"});
+  }
+  if (s.overrides) {
+    head.add({"encodings", overrides_head(*s.overrides)});
+  }
   std::string text = head.text();
+  text += s.overrides ? overrides_text(*s.overrides, context.verbose) : "";
   text += s.types.empty() ? "" : types_table(s, context.verbose);
   text += s.stayed_float.empty() ? "" : float_table(s, context.verbose);
   text += s.outputs.empty() ? "" : error_tables(s, context.verbose);

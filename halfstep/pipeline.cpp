@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "halfstep/adaptation/prepare/fold_batch_norm.h"
@@ -53,7 +55,8 @@ void require_free(const std::filesystem::path& path, bool force) {
 }
 
 Recipe wanted_recipe(const QuantizeRequest& request) {
-  Recipe recipe = load_recipe(request.recipe);
+  Recipe recipe = request.recipe.empty() ? Recipe{.name = "none", .quantize_bias = false}
+                                         : load_recipe(request.recipe);
   for (const std::string& option : request.set) {
     recipe.rules.push_back(parse_set(option, recipe));
   }
@@ -111,16 +114,20 @@ class QuantizeJob {
     start();
     std::string encodings_text;
     {
+      take_encodings();
       const GraphIndex graph = prepared_graph();
       const Plan plan = planned(graph);
       if (request_.dry_run) {
-        summary().size_after = summary().size_before - summary().weights_before +
-                               planned_weight_bytes(result_.model, graph, plan);
-        summary().weights_after = planned_weight_bytes(result_.model, graph, plan);
+        const std::uint64_t weights =
+            planned_weight_bytes(result_.model, graph, plan, given_->table());
+        summary().size_after = summary().size_before - summary().weights_before + weights;
+        summary().weights_after = weights;
+        account(graph, given_->table());
         return finish();
       }
       make_node_names_unique(result_.model, result_.diagnostics);
       measure(graph, plan);
+      account(graph, result_.encodings);
       if (!request_.encodings_out.empty()) {
         encodings_text = write_encodings(result_.encodings, graph);
       }
@@ -134,36 +141,54 @@ class QuantizeJob {
 
   void start() {
     summary().model = result_.model.name();
-    summary().recipe = request_.recipe;
+    summary().recipe = request_.recipe.empty() ? "none" : request_.recipe;
     summary().target = request_.target;
     summary().engine = engine_ == nullptr ? "" : engine_->name();
     summary().size_before = result_.model.serialized_size();
     summary().weights_before = weight_bytes(result_.model);
   }
 
+  void take_encodings() {
+    const Phase phase(summary(), "prepare");
+    given_.emplace(result_.model, request_.encodings, request_.lenient, result_.diagnostics);
+    summary().model_encodings = given_->from_model();
+  }
+
+  void account(const GraphIndex& graph, const EncodingTable& encodings) {
+    if (given_->has_file()) {
+      summary().overrides = given_->account(graph, encodings);
+    }
+  }
+
   GraphIndex prepared_graph() {
     const Phase phase(summary(), "prepare");
+    const std::set<std::string>& keep = given_->tensors();
     inline_functions(result_.model, result_.diagnostics);
-    fold_constants(result_.model, result_.diagnostics);
+    fold_constants(result_.model, result_.diagnostics, keep);
     if (engine_ != nullptr) {
-      fold_computed_weights(result_.model, *engine_, request_.threads, result_.diagnostics);
+      fold_computed_weights(result_.model, *engine_, request_.threads, result_.diagnostics, keep);
     }
     hoist_weights(result_.model, result_.diagnostics);
-    fold_batch_norm(result_.model, result_.diagnostics);
+    fold_batch_norm(result_.model, result_.diagnostics, keep);
     return GraphIndex(result_.model);
   }
 
   Plan planned(const GraphIndex& graph) {
     const Phase phase(summary(), "plan");
-    const Recipe recipe = wanted_recipe(request_);
+    Recipe recipe = wanted_recipe(request_);
+    given_->add_rules(graph, samples_ != nullptr, recipe);
     const Target target = Target::load(request_.target);
     Plan plan = make_plan(result_.model, graph, recipe, target, result_.diagnostics);
-    summary().types = type_rows(graph, plan);
-    summary().stayed_float = float_reasons(graph, plan);
-    summary().quantized_activations = static_cast<int>(plan.activations.size());
-    summary().quantized_weights = static_cast<int>(plan.weights.size());
-    summary().quantized_biases = static_cast<int>(plan.biases.size());
-    if (plan.empty()) {
+    given_->take_from(plan, graph);
+    const EncodingTable& given = given_->table();
+    summary().types = type_rows(graph, plan, given);
+    summary().stayed_float =
+        request_.recipe.empty() ? bare_reasons(graph, given) : float_reasons(graph, plan);
+    count_quantized(graph, plan, given, summary());
+    const bool news = !plan.activations.empty() || !plan.biases.empty() ||
+                      std::any_of(plan.weights.begin(), plan.weights.end(),
+                                  [](const auto& weight) { return weight.given == nullptr; });
+    if (!news && (!given_->has_file() || given.empty())) {
       throw Error(ErrorKind::nothing_to_do, nothing_text(graph));
     }
     return plan;
@@ -171,8 +196,12 @@ class QuantizeJob {
 
   std::string nothing_text(const GraphIndex& graph) {
     std::string text = result_.model.name() + ": nothing to quantize with recipe " +
-                       request_.recipe + " on target " + request_.target + ": " +
+                       summary().recipe + " on target " + request_.target + ": " +
                        std::to_string(graph.graph().node_size()) + " nodes";
+    if (given_->from_model() > 0) {
+      text += "; " + std::to_string(given_->from_model()) +
+              " tensors and uses have encodings of their own already";
+    }
     for (const FloatReason& reason : summary().stayed_float) {
       text += "; " + std::to_string(reason.count) + " x " + reason.reason + " (" +
               reason.examples[0] + ")";
@@ -205,8 +234,8 @@ class QuantizeJob {
       summary().samples = measured.samples;
     }
     const Phase phase(summary(), "weights");
-    result_.encodings = make_encodings(result_.model, graph, plan, measured, request_.threads,
-                                       progress_, result_.diagnostics);
+    result_.encodings = make_encodings(result_.model, graph, plan, given_->table(), measured,
+                                       request_.threads, progress_, result_.diagnostics);
   }
 
   /// Weights need no run: where the engine can't run the model, only the check is lost.
@@ -297,6 +326,7 @@ class QuantizeJob {
   const QuantizeRequest& request_;
   Progress& progress_;
   QuantizeResult result_;
+  std::optional<GivenEncodings> given_{};
   std::optional<QuantizedCheck> check_{};
 };
 

@@ -10,6 +10,7 @@
 #include "halfstep/calibration/samples.h"
 #include "halfstep/encodings/encoding_table.h"
 #include "halfstep/engines/engine.h"
+#include "halfstep/given_encodings.h"
 #include "halfstep/model/model.h"
 #include "halfstep/support/diagnostic.h"
 #include "halfstep/support/json.h"
@@ -22,14 +23,18 @@ struct QuantizeRequest {
   std::filesystem::path
       output{};  ///< -o; empty: nothing is written (dry run, or Python keeps the model)
   std::filesystem::path encodings_out{};  ///< --encodings-out; empty: none
-  std::string recipe = "a8w8";            ///< shipped name or path of a recipe file
-  std::vector<std::string> set{};         ///< --set 'tensor:m act=uint16'
-  std::vector<std::string> exclude{};     ///< globs on node names, tensor names, op types
-  std::string target = "cpu";             ///< shipped name or path of a target file
+  std::filesystem::path encodings{};      ///< --encodings: wins over model, recipe and samples
+  /// Shipped name or path of a recipe file. Empty: only what the model and `encodings` say, the
+  /// rest stays float.
+  std::string recipe = "a8w8";
+  std::vector<std::string> set{};      ///< --set 'tensor:m act=uint16'
+  std::vector<std::string> exclude{};  ///< globs on node names, tensor names, op types
+  std::string target = "cpu";          ///< shipped name or path of a target file
   int threads = 1;
   bool dry_run = false;  ///< plan and sizes only
   bool check = true;     ///< run the written model and measure it
   bool strict = false;   ///< warnings are errors
+  bool lenient = false;  ///< names in `encodings` that the model lacks are warnings
   bool force = false;    ///< overwrite existing outputs
   std::size_t check_samples = 4;
 };
@@ -70,6 +75,8 @@ struct QuantizeSummary {
   std::vector<OutputError> outputs{};  ///< empty without check
   std::vector<TensorError> worst{};    ///< five worst tensors
   int quantized_activations = 0, quantized_weights = 0, quantized_biases = 0;
+  std::size_t model_encodings = 0;          ///< what the model itself said, as Q/DQ
+  std::optional<EntryAccount> overrides{};  ///< of the encodings file, if one was given
   std::map<std::string, double> seconds{};  ///< by phase
   std::uint64_t peak_memory = 0;            ///< bytes, of the process
 };

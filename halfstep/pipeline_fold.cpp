@@ -38,8 +38,8 @@ bool is_excluded(const onnx::NodeProto& node) {
 
 class ComputedWeights {
  public:
-  explicit ComputedWeights(Model& model)
-      : model_(model), scope_(model.graph(), model.proto().ir_version(), nullptr) {}
+  ComputedWeights(Model& model, const std::set<std::string>& keep)
+      : model_(model), keep_(keep), scope_(model.graph(), model.proto().ir_version(), nullptr) {}
 
   int fold(Engine& engine, int threads, Diagnostics& diagnostics) {
     find_computable();
@@ -72,7 +72,8 @@ class ComputedWeights {
       const bool computable =
           !is_excluded(node) &&
           std::all_of(node.input().begin(), node.input().end(), [this](const std::string& input) {
-            return input.empty() || makers_.contains(input) || scope_.constant(input) != nullptr;
+            return input.empty() || (!keep_.contains(input) && (makers_.contains(input) ||
+                                                                scope_.constant(input) != nullptr));
           });
       if (computable) {
         for (const std::string& output : node.output()) {
@@ -215,14 +216,16 @@ class ComputedWeights {
   }
 
   Model& model_;
+  const std::set<std::string>& keep_;
   ConstantScope scope_;
   std::unordered_map<std::string, int> makers_{};  ///< tensors made of constants -> node
 };
 
 }  // namespace
 
-int fold_computed_weights(Model& model, Engine& engine, int threads, Diagnostics& diagnostics) {
-  return ComputedWeights(model).fold(engine, threads, diagnostics);
+int fold_computed_weights(Model& model, Engine& engine, int threads, Diagnostics& diagnostics,
+                          const std::set<std::string>& keep) {
+  return ComputedWeights(model, keep).fold(engine, threads, diagnostics);
 }
 
 }  // namespace halfstep

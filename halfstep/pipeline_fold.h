@@ -1,5 +1,8 @@
 #pragma once
 
+#include <set>
+#include <string>
+
 #include "halfstep/engines/engine.h"
 #include "halfstep/model/model.h"
 #include "halfstep/support/diagnostic.h"
@@ -11,6 +14,8 @@ namespace halfstep {
 /// initializers with the names they had. Only tensors that an operator takes as its weight; nothing
 /// that is random, quantized already or has bodies. If the engine refuses, the model stays as it
 /// is. Returns how many weights were made; each is a note in `diagnostics`.
-int fold_computed_weights(Model& model, Engine& engine, int threads, Diagnostics& diagnostics);
+/// `keep`: tensors with an encoding of their own; what is made out of one is not computed.
+int fold_computed_weights(Model& model, Engine& engine, int threads, Diagnostics& diagnostics,
+                          const std::set<std::string>& keep = {});
 
 }  // namespace halfstep

@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 
 #include "halfstep/model/op_facts.h"
+#include "halfstep/model/tensor_role.h"
 #include "halfstep/plan_regions.h"
 
 namespace halfstep {
@@ -33,7 +34,8 @@ std::string granularity_text(const Granularity& granularity) {
 /// The types of every node that a plan speaks of.
 class NodeTypes {
  public:
-  NodeTypes(const GraphIndex& graph, const Plan& plan) : graph_(graph), plan_(plan) {
+  NodeTypes(const GraphIndex& graph, const Plan& plan, const EncodingTable& given)
+      : graph_(graph), plan_(plan), given_(given) {
     for (const PlannedActivation& activation : plan.activations) {
       activations_.emplace(activation.tensor, activation.spec->dtype);
     }
@@ -53,7 +55,13 @@ class NodeTypes {
     const onnx::NodeProto& op = graph_.graph().node(node);
     TypeRow row{.op_type = op.op_type(), .activation = "float32", .weight = "-", .bias = "-"};
     const NodePlan& decision = plan_.nodes[static_cast<std::size_t>(node)];
+    row.bias = biases_.contains(node) ? "int32" : float_bias(op);
+    const std::optional<int> bias_slot = op_facts(op).bias_slot;
     for (int slot = 0; slot < op.input_size(); ++slot) {
+      if (const Encoding* given = quantized(op.input(slot))) {
+        add_given(*given, slot == bias_slot, graph_.constant(op.input(slot)) != nullptr, row);
+        continue;
+      }
       const auto activation = activations_.find(op.input(slot));
       if (activation != activations_.end() && (decision.quantized || decision.carries) &&
           row.activation == "float32") {
@@ -67,11 +75,26 @@ class NodeTypes {
     if (row.activation == "float32" && decision.quantized) {
       row.activation = "in group";  // an inner op: it never sees quantized values
     }
-    row.bias = biases_.contains(node) ? "int32" : float_bias(op);
     return row;
   }
 
  private:
+  [[nodiscard]] const Encoding* quantized(const std::string& tensor) const {
+    const Encoding* given = given_.find(tensor);
+    return given != nullptr && !given->is_float() ? given : nullptr;
+  }
+
+  static void add_given(const Encoding& given, bool bias, bool constant, TypeRow& row) {
+    const std::string type(name(given.dtype));
+    if (bias) {
+      row.bias = type;
+    } else if (constant) {
+      row.weight = type + granularity_text(given.granularity);
+    } else if (row.activation == "float32") {
+      row.activation = type;
+    }
+  }
+
   static std::string float_bias(const onnx::NodeProto& op) {
     const std::optional<int> slot = op_facts(op).bias_slot;
     return slot && *slot < op.input_size() && !op.input(*slot).empty() ? "float32" : "-";
@@ -79,6 +102,7 @@ class NodeTypes {
 
   const GraphIndex& graph_;
   const Plan& plan_;
+  const EncodingTable& given_;
   std::unordered_map<std::string, Dtype> activations_{};
   std::map<std::pair<int, int>, std::string> weights_{};
   std::set<int> biases_{};
@@ -92,8 +116,9 @@ std::uint64_t tensor_bytes(const onnx::TensorProto& tensor) {
 
 }  // namespace
 
-std::vector<TypeRow> type_rows(const GraphIndex& graph, const Plan& plan) {
-  const NodeTypes types(graph, plan);
+std::vector<TypeRow> type_rows(const GraphIndex& graph, const Plan& plan,
+                               const EncodingTable& given) {
+  const NodeTypes types(graph, plan, given);
   std::map<std::tuple<std::string, std::string, std::string, std::string>, int> counts;
   for (int node = 0; node < graph.graph().node_size(); ++node) {
     const onnx::NodeProto& op = graph.graph().node(node);
@@ -115,6 +140,39 @@ std::vector<TypeRow> type_rows(const GraphIndex& graph, const Plan& plan) {
   std::stable_sort(rows.begin(), rows.end(),
                    [](const TypeRow& a, const TypeRow& b) { return a.nodes > b.nodes; });
   return rows;
+}
+
+void count_quantized(const GraphIndex& graph, const Plan& plan, const EncodingTable& given,
+                     QuantizeSummary& summary) {
+  summary.quantized_activations = static_cast<int>(plan.activations.size());
+  summary.quantized_biases = static_cast<int>(plan.biases.size());
+  summary.quantized_weights = static_cast<int>(
+      std::count_if(plan.weights.begin(), plan.weights.end(),
+                    [](const PlannedWeight& weight) { return weight.given == nullptr; }));
+  for (const auto& [tensor, encoding] : given) {
+    if (encoding.is_float()) {
+      continue;
+    }
+    const TensorRole role = tensor_role(graph, tensor);
+    int& counter = !role.constant ? summary.quantized_activations
+                   : role.bias    ? summary.quantized_biases
+                                  : summary.quantized_weights;
+    ++counter;
+  }
+}
+
+std::vector<FloatReason> bare_reasons(const GraphIndex& graph, const EncodingTable& table) {
+  BareTensors bare = bare_tensors(graph, table);
+  std::vector<FloatReason> reasons;
+  const auto add = [&](const char* reason, std::vector<std::string>& tensors) {
+    if (!tensors.empty()) {
+      const int count = static_cast<int>(tensors.size());
+      reasons.push_back({.reason = reason, .count = count, .examples = std::move(tensors)});
+    }
+  };
+  add("no encoding for the tensor", bare.activations);
+  add("no encoding for the weight or bias", bare.parameters);
+  return reasons;
 }
 
 std::vector<FloatReason> float_reasons(const GraphIndex& graph, const Plan& plan) {
@@ -154,14 +212,24 @@ std::uint64_t weight_bytes(const Model& model) {
   return bytes;
 }
 
-std::uint64_t planned_weight_bytes(const Model& model, const GraphIndex& graph, const Plan& plan) {
+std::uint64_t planned_weight_bytes(const Model& model, const GraphIndex& graph, const Plan& plan,
+                                   const EncodingTable& given) {
   std::uint64_t bytes = weight_bytes(model);
-  for (const PlannedWeight& weight : plan.weights) {
-    const onnx::TensorProto& tensor = *graph.constant(weight.tensor);
+  const auto store = [&](const onnx::TensorProto& tensor, Dtype dtype) {
     const auto count = static_cast<std::uint64_t>(element_count(shape_of(tensor)));
-    const std::uint64_t stored =
-        (count * static_cast<std::uint64_t>(bits(weight.spec->dtype)) + 7) / 8;
+    const std::uint64_t stored = (count * static_cast<std::uint64_t>(bits(dtype)) + 7) / 8;
     bytes -= std::min(bytes, tensor_bytes(tensor) - std::min(tensor_bytes(tensor), stored));
+  };
+  for (const PlannedWeight& weight : plan.weights) {
+    if (weight.given == nullptr) {
+      store(*graph.constant(weight.tensor), weight.spec->dtype);
+    }
+  }
+  for (const auto& [tensor, encoding] : given) {
+    const onnx::TensorProto* constant = graph.constant(tensor);
+    if (constant != nullptr && !encoding.is_float()) {
+      store(*constant, encoding.dtype);
+    }
   }
   return bytes;
 }
@@ -201,6 +269,8 @@ Json to_json(const QuantizeSummary& summary) {
                              {"bias", row.bias},
                              {"nodes", row.nodes}});
   }
+  json["model_encodings"] = summary.model_encodings;
+  json["overrides"] = summary.overrides ? to_json(*summary.overrides) : Json();
   json["stayed_float"] = Json::array();
   for (const FloatReason& reason : summary.stayed_float) {
     json["stayed_float"].push_back(

@@ -5,8 +5,18 @@
 
 namespace halfstep {
 
-/// Rows "op type x activation / weight / bias type" with counts, most frequent first.
-[[nodiscard]] std::vector<TypeRow> type_rows(const GraphIndex& graph, const Plan& plan);
+/// Rows "op type x activation / weight / bias type" with counts, most frequent first; `given`
+/// encodings count like planned ones.
+[[nodiscard]] std::vector<TypeRow> type_rows(const GraphIndex& graph, const Plan& plan,
+                                             const EncodingTable& given);
+
+/// Counts activations, weights and biases that are planned or given.
+void count_quantized(const GraphIndex& graph, const Plan& plan, const EncodingTable& given,
+                     QuantizeSummary& summary);
+
+/// Tensors without an encoding, as the reason why they stay float. All of them are named.
+[[nodiscard]] std::vector<FloatReason> bare_reasons(const GraphIndex& graph,
+                                                    const EncodingTable& table);
 
 /// Reasons why nodes stay float, most frequent first, each with its first three nodes.
 [[nodiscard]] std::vector<FloatReason> float_reasons(const GraphIndex& graph, const Plan& plan);
@@ -15,7 +25,7 @@ namespace halfstep {
 [[nodiscard]] std::uint64_t weight_bytes(const Model& model);
 /// The same after `plan`, before anything is written (dry run).
 [[nodiscard]] std::uint64_t planned_weight_bytes(const Model& model, const GraphIndex& graph,
-                                                 const Plan& plan);
+                                                 const Plan& plan, const EncodingTable& given);
 
 /// Largest resident memory of the process so far, in bytes.
 [[nodiscard]] std::uint64_t peak_memory();

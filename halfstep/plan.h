@@ -25,9 +25,10 @@ struct PlannedActivation {
 /// A constant that will be stored as integers: a weight, or a constant operand of a quantized op.
 struct PlannedWeight {
   std::string tensor{};
-  std::vector<Consumer> uses{};   ///< the inputs that this encoding is for
-  ResolvedSpec spec;              ///< with its axes filled in
-  std::int64_t channel_axis = 0;  ///< of the tensor, for the op of its first use; not negative
+  std::vector<Consumer> uses{};     ///< the inputs that this encoding is for
+  ResolvedSpec spec;                ///< with its axes filled in
+  std::int64_t channel_axis = 0;    ///< of the tensor, for the op of its first use; not negative
+  const Encoding* given = nullptr;  ///< the encoding it already has; then `spec` does not count
 };
 
 /// A bias that will be int32 with scale = input scale x weight scale.
@@ -36,6 +37,7 @@ struct PlannedBias {
   Consumer use{};
   std::string input{};     ///< activation of the op
   std::size_t weight = 0;  ///< index into Plan::weights
+  Consumer weight_use{};   ///< the input of the op that reads the weight
   std::int64_t channel_repeat = 1;
 };
 

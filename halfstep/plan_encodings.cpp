@@ -18,14 +18,15 @@ constexpr double kBiasSteps =
 
 class EncodingMaker {
  public:
-  EncodingMaker(const Model& model, const GraphIndex& graph, const Plan& plan, int threads,
-                Diagnostics& diagnostics)
+  EncodingMaker(const Model& model, const GraphIndex& graph, const Plan& plan,
+                const EncodingTable& given, int threads, Diagnostics& diagnostics)
       : model_(model),
         graph_(graph),
         plan_(plan),
         threads_(threads),
         diagnostics_(diagnostics),
-        keys_(graph.graph()) {}
+        keys_(graph.graph()),
+        table_(given) {}
 
   EncodingTable make(const CalibrationResult& measured, Progress& progress) {
     for (const PlannedActivation& activation : plan_.activations) {
@@ -34,7 +35,8 @@ class EncodingMaker {
     progress.begin("weights", plan_.weights.size());
     for (std::size_t i = 0; i < plan_.weights.size(); ++i) {
       progress.throw_if_cancelled();
-      weights_.push_back(weight_encoding(plan_.weights[i]));
+      const PlannedWeight& weight = plan_.weights[i];
+      weights_.push_back(weight.given != nullptr ? *weight.given : weight_encoding(weight));
       progress.update(i + 1);
     }
     progress.end();
@@ -42,7 +44,9 @@ class EncodingMaker {
       fit_weight_to_bias(bias);
     }
     for (std::size_t i = 0; i < plan_.weights.size(); ++i) {
-      add_constant(plan_.weights[i].tensor, plan_.weights[i].uses, weights_[i]);
+      if (plan_.weights[i].given == nullptr) {
+        add_constant(plan_.weights[i].tensor, plan_.weights[i].uses, weights_[i]);
+      }
     }
     for (const PlannedBias& bias : plan_.biases) {
       add_bias(bias);
@@ -166,21 +170,57 @@ class EncodingMaker {
     return scales;
   }
 
+  /// int32 steps of input scale x weight scale need one input scale, and weight scales by channel.
+  bool has_product_scale(const PlannedBias& bias) const {
+    const Encoding* input = table_.find(bias.input);
+    const Encoding& weight = weights_[bias.weight];
+    if (input == nullptr || input->scale.size() != 1 || weight.is_float() ||
+        !is_integer(input->dtype) || !is_integer(weight.dtype)) {
+      return false;
+    }
+    const auto* channel = std::get_if<PerChannel>(&weight.granularity);
+    if (channel == nullptr) {
+      return true;
+    }
+    return channel->axis == plan_.weights[bias.weight].channel_axis;
+  }
+
+  /// A given weight scale is not raised: the bias stays float instead.
+  bool keeps_float(const PlannedBias& bias, int too_large, std::size_t channels) {
+    const PlannedWeight& weight = plan_.weights[bias.weight];
+    if (weight.given == nullptr || too_large == 0) {
+      return false;
+    }
+    warn(Severity::warning, "bias/stays-float", bias.tensor,
+         "bias '" + bias.tensor + "' of " + graph_.label(bias.use.node) +
+             " would not fit int32 in " + std::to_string(too_large) + " of " +
+             std::to_string(channels) + " channels with the given scale of weight '" +
+             weight.tensor + "'; it stays float32");
+    float_biases_.insert({bias.use.node, bias.use.slot});
+    return true;
+  }
+
   void fit_weight_to_bias(const PlannedBias& bias) {
-    if (table_.find(bias.input) == nullptr) {
+    if (!has_product_scale(bias)) {
       return;
     }
     const std::vector<float> values = model_.floats(*graph_.constant(bias.tensor));
     const std::vector<double> scales = bias_scales(bias, values.size());
     Encoding& weight = weights_[bias.weight];
+    const bool given = plan_.weights[bias.weight].given != nullptr;
     int raised = 0;
     for (std::size_t c = 0; c < values.size(); ++c) {
       const double needed = std::max(std::fabs(static_cast<double>(values[c])) / kBiasSteps,
                                      static_cast<double>(std::numeric_limits<float>::min()));
       if (std::isfinite(needed) && scales[c] < needed) {
-        raise_channel(bias, weight, c, values.size(), needed / scales[c]);
+        if (!given) {
+          raise_channel(bias, weight, c, values.size(), needed / scales[c]);
+        }
         ++raised;
       }
+    }
+    if (keeps_float(bias, raised, values.size())) {
+      return;
     }
     if (raised > 0) {
       warn(Severity::note, "bias/weight-scale-raised", plan_.weights[bias.weight].tensor,
@@ -223,7 +263,7 @@ class EncodingMaker {
   }
 
   void add_bias(const PlannedBias& bias) {
-    if (table_.find(bias.input) == nullptr) {
+    if (!has_product_scale(bias) || float_biases_.contains({bias.use.node, bias.use.slot})) {
       return;
     }
     const Shape shape = shape_of(*graph_.constant(bias.tensor));
@@ -247,8 +287,9 @@ class EncodingMaker {
   int threads_;
   Diagnostics& diagnostics_;
   NodeKeys keys_;
-  EncodingTable table_{};
+  EncodingTable table_;
   std::vector<Encoding> weights_{};
+  std::set<std::pair<int, int>> float_biases_{};  // node, slot
 };
 
 }  // namespace
@@ -285,9 +326,9 @@ std::vector<std::string> tensors_before_selection(const GraphIndex& graph, const
 }
 
 EncodingTable make_encodings(const Model& model, const GraphIndex& graph, const Plan& plan,
-                             const CalibrationResult& measured, int threads, Progress& progress,
-                             Diagnostics& diagnostics) {
-  return EncodingMaker(model, graph, plan, threads, diagnostics).make(measured, progress);
+                             const EncodingTable& given, const CalibrationResult& measured,
+                             int threads, Progress& progress, Diagnostics& diagnostics) {
+  return EncodingMaker(model, graph, plan, given, threads, diagnostics).make(measured, progress);
 }
 
 }  // namespace halfstep

@@ -261,6 +261,7 @@ void WeightPlanner::add_bias(Plan& plan, int head, Consumer use) {
                          .use = use,
                          .input = input,
                          .weight = weight->second,
+                         .weight_use = {.node = head, .slot = facts.weight->slot},
                          .channel_repeat = facts.weight->channel_repeat});
 }
 

@@ -187,6 +187,15 @@ RecipeRule parse_set(std::string_view option, const Recipe& base) {
   return rule;
 }
 
+RecipeRule dtype_rule(const std::string& tensor, Dtype dtype, const Recipe& base,
+                      std::string origin) {
+  return {.kind = MatchKind::tensor,
+          .glob = tensor,
+          .activation = with_dtype(base.activation, name(dtype), Role::activation),
+          .weight = with_dtype(base.weight, name(dtype), Role::weight),
+          .origin = std::move(origin)};
+}
+
 RecipeRule exclude_rule(std::string_view glob) {
   return {.kind = MatchKind::any,
           .glob = std::string(glob),

@@ -60,6 +60,10 @@ struct Recipe {
 /// the recipe's spec (uint: asymmetric stays, a change of kind keeps the scheme). Errors:
 /// invalid_argument naming the option, what was found, what was expected.
 [[nodiscard]] RecipeRule parse_set(std::string_view option, const Recipe& base);
+/// A tensor that shall have `dtype`, whatever the recipe says otherwise; `origin` stands in
+/// messages.
+[[nodiscard]] RecipeRule dtype_rule(const std::string& tensor, Dtype dtype, const Recipe& base,
+                                    std::string origin);
 /// One --exclude GLOB: what it selects stays float.
 [[nodiscard]] RecipeRule exclude_rule(std::string_view glob);
 

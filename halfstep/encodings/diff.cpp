@@ -1,6 +1,8 @@
 #include "halfstep/encodings/diff.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
 #include <map>
 #include <variant>
@@ -11,6 +13,13 @@ namespace halfstep {
 namespace {
 
 std::string text_of(double value) { return Json(value).dump(); }
+
+/// The shortest digits that give the same float32.
+std::string text_of(float value) {
+  std::array<char, 32> digits{};
+  const auto [end, error] = std::to_chars(digits.begin(), digits.end(), value);
+  return {digits.begin(), end};
+}
 
 std::string against(std::string_view what, const std::string& first, const std::string& second) {
   return std::string(what) + " " + first + " against " + second;
@@ -32,6 +41,13 @@ Granularity normal(const Encoding& encoding) {
     }
   }
   return result.axis ? Granularity(result) : encoding.granularity;
+}
+
+/// Files before 2.0.0 do not store the channel axis; read without their model it stays unknown.
+bool same_granularity(const Granularity& first, const Granularity& second) {
+  const auto* a = std::get_if<PerChannel>(&first);
+  const auto* b = std::get_if<PerChannel>(&second);
+  return first == second || (a != nullptr && b != nullptr && (!a->axis || !b->axis));
 }
 
 std::string text_of(const Granularity& granularity) { return to_json(granularity).dump(); }
@@ -108,7 +124,7 @@ std::string difference_of(const Encoding& first, const Encoding& second, double 
   }
   const Granularity a = normal(first);
   const Granularity b = normal(second);
-  if (a != b) {
+  if (!same_granularity(a, b)) {
     return against("granularity", text_of(a), text_of(b));
   }
   if (first.shape != second.shape || first.scale.size() != second.scale.size()) {

@@ -18,8 +18,8 @@ struct EncodingDifference {
 
 /// How two encodings differ in meaning; empty if they give the same values. A type and its unsigned
 /// twin with the zero point moved by half the range mean the same; where an encoding came from does
-/// not count. Units: `tolerance` is relative, for scales (files may hold fewer digits, or only a
-/// range).
+/// not count, and a channel axis that one of them does not know is no difference. Units:
+/// `tolerance` is relative, for scales (files may hold fewer digits, or only a range).
 [[nodiscard]] std::string difference_of(const Encoding& first, const Encoding& second,
                                         double tolerance = 1e-6);
 

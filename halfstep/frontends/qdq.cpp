@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "halfstep/core/quantize.h"
+#include "halfstep/frontends/integer_ops.h"
 #include "halfstep/frontends/qdq_node.h"
 #include "halfstep/model/graph_editor.h"
 #include "halfstep/model/graph_index.h"
@@ -85,19 +86,82 @@ class Extractor {
       scales_.insert(node.output(0));
       return;  // the scale of another DequantizeLinear (LPBQ) goes with that one
     }
-    const QdqMeaning meaning = qdq_meaning(model_, index_, node);
+    const int barrier = barrier_behind(node, shape_of(*stored));
+    const std::string& name = barrier < 0 ? node.output(0) : index_.graph().node(barrier).output(0);
+    const QdqMeaning meaning = qdq_meaning(model_, index_, node, name);
     if (!meaning.encoding) {
       note(i, meaning.reason);
       return;
     }
-    const Shape shape = shape_of(*stored);
-    std::vector<std::byte> bytes = values(*stored, *meaning.encoding, shape);
-    model_.drop(*stored);
-    const std::string name = node.output(0);
+    store_floats(*stored, name, *meaning.encoding);
+    for (const int folded : {i, barrier}) {
+      if (folded >= 0) {
+        editor_.remove_node(folded);
+        removed_.insert(folded);
+      }
+    }
+  }
+
+  void store_floats(const onnx::TensorProto& stored, const std::string& name,
+                    const Encoding& encoding) {
+    const Shape shape = shape_of(stored);
+    const auto count = static_cast<std::size_t>(element_count(shape));
+    std::vector<std::byte> codes(count * storage_size(encoding.dtype));
+    unpack(model_.data(stored).span(), encoding.dtype, codes);
+    model_.drop(stored);
+    const Mapping mapping = bind(encoding, shape, Role::weight);
+    std::vector<float> floats(count);
+    dequantize(codes, mapping, {floats.data(), shape});
+    table_.set(name, encoding);
+    if (may_lose_codes(codes, encoding)) {
+      table_.keep_codes(name, std::move(codes));
+    }
+    std::vector<std::byte> bytes(count * sizeof(float));
+    std::memcpy(bytes.data(), floats.data(), bytes.size());
     editor_.add_initializer(name, Dtype::float32, shape, std::move(bytes));
-    editor_.remove_node(i);
-    removed_.insert(i);
-    table_.set(name, *meaning.encoding);
+  }
+
+  /// Can float32 values be too coarse, or too near to the ends of their range, to restore the
+  /// codes?
+  [[nodiscard]] static bool may_lose_codes(const std::vector<std::byte>& codes,
+                                           const Encoding& encoding) {
+    constexpr float kSmallest = 1e-30F;
+    constexpr float kLargest = 1e30F;
+    constexpr std::int32_t kSafe = 1 << 21;  // two roundings of 2^-24 stay below half a step
+    if (std::any_of(encoding.scale.begin(), encoding.scale.end(),
+                    [](float scale) { return scale < kSmallest || scale > kLargest; })) {
+      return true;
+    }
+    for (std::size_t i = 0; bits(encoding.dtype) == 32 && i < codes.size(); i += 4) {
+      std::int32_t code = 0;
+      std::memcpy(&code, codes.data() + i, sizeof(code));
+      if (code > kSafe || code < -kSafe) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// The Reshape to the same shape that write_qdq puts behind a constant against the engine's
+  /// fusions; -1 if there is none.
+  [[nodiscard]] int barrier_behind(const onnx::NodeProto& dequantize, const Shape& shape) const {
+    const std::string& name = dequantize.output(0);
+    const auto consumers = index_.consumers(name);
+    if (consumers.size() != 1 || consumers[0].slot != 0 || index_.is_graph_output(name)) {
+      return -1;
+    }
+    const onnx::NodeProto& reader = index_.graph().node(consumers[0].node);
+    const bool ours = reader.op_type() == "Reshape" && reader.input_size() == 2 &&
+                      name.starts_with(reader.output(0) + "_dequantized");
+    const onnx::TensorProto* wanted = ours ? index_.constant(reader.input(1)) : nullptr;
+    if (wanted == nullptr) {
+      return -1;
+    }
+    const std::vector<float> extents = model_.floats(*wanted);
+    const bool same =
+        std::equal(extents.begin(), extents.end(), shape.begin(), shape.end(),
+                   [](float a, std::int64_t b) { return a == static_cast<float>(b); });
+    return same ? consumers[0].node : -1;
   }
 
   [[nodiscard]] bool is_scale(const std::string& tensor) const {
@@ -106,19 +170,6 @@ class Extractor {
            std::all_of(consumers.begin(), consumers.end(), [&](const Consumer& c) {
              return c.slot == 1 && is_dequantize(index_.graph().node(c.node));
            });
-  }
-
-  [[nodiscard]] std::vector<std::byte> values(const onnx::TensorProto& stored,
-                                              const Encoding& encoding, const Shape& shape) const {
-    const auto count = static_cast<std::size_t>(element_count(shape));
-    const TensorBytes packed = model_.data(stored);
-    std::vector<std::byte> codes(count * storage_size(encoding.dtype));
-    unpack(packed.span(), encoding.dtype, codes);
-    std::vector<float> result(count);
-    dequantize(codes, bind(encoding, shape, Role::weight), {result.data(), shape});
-    std::vector<std::byte> bytes(count * sizeof(float));
-    std::memcpy(bytes.data(), result.data(), bytes.size());
-    return bytes;
   }
 
   void collect_pair(int i) {
@@ -275,22 +326,28 @@ class Extractor {
     }
   }
 
-  /// Scales, zero points and stored integers that only the folded nodes read.
+  /// Scales, zero points and stored integers that only the folded nodes read; of LPBQ also the node
+  /// that made the scale, and what only that one read.
   void drop_unread() {
     const GraphIndex after(model_);
     GraphEditor cleaner(model_);
-    for (const onnx::TensorProto& tensor : model_.graph().initializer()) {
-      if (after.consumers(tensor.name()).empty() && !after.is_graph_output(tensor.name()) &&
-          !index_.consumers(tensor.name()).empty()) {
-        cleaner.remove_initializer(tensor.name());
+    std::set<int> dropped;
+    const auto unread = [&](const std::string& tensor) {
+      const auto consumers = after.consumers(tensor);
+      return !after.is_graph_output(tensor) &&
+             std::all_of(consumers.begin(), consumers.end(),
+                         [&](const Consumer& reader) { return dropped.contains(reader.node); });
+    };
+    for (int i = model_.graph().node_size() - 1; i >= 0; --i) {
+      const onnx::NodeProto& node = model_.graph().node(i);
+      if ((is_dequantize(node) || node.op_type() == "Constant") && unread(node.output(0))) {
+        cleaner.remove_node(i);
+        dropped.insert(i);
       }
     }
-    for (int i = 0; i < model_.graph().node_size(); ++i) {
-      const onnx::NodeProto& node = model_.graph().node(i);
-      const bool left_over = is_dequantize(node) || node.op_type() == "Constant";
-      if (left_over && after.consumers(node.output(0)).empty() &&
-          !after.is_graph_output(node.output(0))) {
-        cleaner.remove_node(i);
+    for (const onnx::TensorProto& tensor : model_.graph().initializer()) {
+      if (unread(tensor.name()) && !index_.consumers(tensor.name()).empty()) {
+        cleaner.remove_initializer(tensor.name());
       }
     }
     cleaner.apply();
@@ -309,8 +366,19 @@ class Extractor {
 
 }  // namespace
 
+bool has_qdq(const Model& model) {
+  const auto& nodes = model.graph().node();
+  return std::any_of(nodes.begin(), nodes.end(), [](const onnx::NodeProto& node) {
+    return is_quantize(node) || is_dequantize(node) || is_integer_op(node);
+  });
+}
+
 EncodingTable extract_qdq(Model& model, Diagnostics& diagnostics) {
-  return Extractor(model, diagnostics).run();
+  const auto& nodes = model.graph().node();
+  const bool integer_ops = std::any_of(nodes.begin(), nodes.end(), is_integer_op);
+  const EncodingTable weights =
+      integer_ops ? spell_out_integer_ops(model, diagnostics) : EncodingTable{};
+  return Extractor(model, diagnostics).run().overridden_by(weights);
 }
 
 }  // namespace halfstep

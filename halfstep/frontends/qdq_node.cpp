@@ -85,8 +85,9 @@ void pick(std::vector<T>& values, const std::vector<std::size_t>& kept) {
 
 class MeaningReader {
  public:
-  MeaningReader(const Model& model, const GraphIndex& index, const onnx::NodeProto& node)
-      : model_(model), index_(index), node_(node) {}
+  MeaningReader(const Model& model, const GraphIndex& index, const onnx::NodeProto& node,
+                std::string tensor)
+      : model_(model), index_(index), node_(node), tensor_(std::move(tensor)) {}
 
   Encoding read() {
     encoding_.origin = Origin::model;
@@ -190,7 +191,7 @@ class MeaningReader {
     if (!lpbq) {
       fill_zero_points(scale_.size());
     }
-    const auto channel = tensor_role(index_, node_.output(0)).channel_axis;
+    const auto channel = tensor_role(index_, tensor_).channel_axis;
     std::vector<bool> shrinkable(rank, false);
     for (std::size_t i = 0; i < rank; ++i) {
       const bool fixed = i == axis || (lpbq ? i == static_cast<std::size_t>(channel_axis_)
@@ -262,6 +263,7 @@ class MeaningReader {
   const Model& model_;
   const GraphIndex& index_;
   const onnx::NodeProto& node_;
+  std::string tensor_;
   Encoding encoding_{};
   std::vector<float> scale_{};
   Shape scale_shape_{};
@@ -273,9 +275,11 @@ class MeaningReader {
 bool is_quantize(const onnx::NodeProto& node) { return is_op(node, "QuantizeLinear"); }
 bool is_dequantize(const onnx::NodeProto& node) { return is_op(node, "DequantizeLinear"); }
 
-QdqMeaning qdq_meaning(const Model& model, const GraphIndex& index, const onnx::NodeProto& node) {
+QdqMeaning qdq_meaning(const Model& model, const GraphIndex& index, const onnx::NodeProto& node,
+                       const std::string& tensor) {
   try {
-    return {.encoding = MeaningReader(model, index, node).read()};
+    return {.encoding =
+                MeaningReader(model, index, node, tensor.empty() ? node.output(0) : tensor).read()};
   } catch (const Error& error) {
     return {.reason = error.what()};
   }

@@ -18,7 +18,8 @@ struct QdqMeaning {
   std::optional<Encoding> encoding{};
   std::string reason{};
 };
+/// `tensor`: the one whose readers show which axis holds channels; empty: the node's output.
 [[nodiscard]] QdqMeaning qdq_meaning(const Model& model, const GraphIndex& index,
-                                     const onnx::NodeProto& node);
+                                     const onnx::NodeProto& node, const std::string& tensor = {});
 
 }  // namespace halfstep

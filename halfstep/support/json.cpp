@@ -64,7 +64,12 @@ std::string bare_message(std::string_view what) {
       what.remove_prefix(colon + 2);
     }
   }
-  return std::string(what);
+  // What was read last may end inside a character, or be no UTF-8 at all.
+  std::string text(what);
+  for (char& c : text) {
+    c = static_cast<unsigned char>(c) < 0x80U ? c : '?';
+  }
+  return text;
 }
 
 }  // namespace

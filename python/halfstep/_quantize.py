@@ -58,10 +58,11 @@ def inspect(model: ModelLike) -> dict[str, Any]:
 def quantize(
     model: ModelLike,
     calibration: Calibration = None,
-    recipe: Path = "a8w8",
+    recipe: Path | None = None,
     target: Path = "cpu",
     output: Path | None = None,
     *,
+    encodings: Path | None = None,
     encodings_out: Path | None = None,
     set: str | Iterable[str] = (),
     exclude: str | Iterable[str] = (),
@@ -70,6 +71,7 @@ def quantize(
     check: bool = True,
     check_samples: int = 4,
     strict: bool = False,
+    lenient: bool = False,
     force: bool = False,
     cast_inputs: bool = False,
     progress: ProgressCallback | None = None,
@@ -81,9 +83,12 @@ def quantize(
         calibration: a folder or .npz file; an iterable of dicts of arrays by input name (also a
             generator: samples are taken one by one); for models of one input an iterable of arrays;
             or all samples in one array per input. None for weight-only recipes.
-        recipe: name of a shipped recipe or path of a recipe file.
+        recipe: name of a shipped recipe or path of a recipe file. None: a8w8, or nothing beside
+            `encodings` where there is no calibration.
         target: name of a shipped target or path of a target file.
         output: where the Q/DQ model is written; None keeps it in memory only.
+        encodings: an encodings file of any version. It wins over the model's own Q/DQ (which are
+            taken over), over recipe and calibration; summary["overrides"] accounts for each entry.
         encodings_out: where the encodings are written (version 2.0.0).
         set: rules as on the command line, such as "tensor:m act=uint16"; later ones win.
         exclude: globs on node names, tensor names and op types that stay float.
@@ -91,6 +96,7 @@ def quantize(
         dry_run: plan and sizes only.
         check: run the result on up to `check_samples` samples and measure it (SQNR in dB).
         strict: warnings are errors.
+        lenient: entries of `encodings` for tensors that the model lacks are warnings.
         force: overwrite existing outputs.
         cast_inputs: allow conversion of samples to the type of the input.
         progress: called with phase, steps done, steps expected. What it raises stops the work.
@@ -104,8 +110,10 @@ def quantize(
     loaded, loading = _load_with_diagnostics(model, strict)
     request = _core.QuantizeRequest()
     request.output = output or ""
+    request.encodings = encodings or ""
     request.encodings_out = encodings_out or ""
-    request.recipe = str(recipe)
+    alone = encodings is not None and calibration is None
+    request.recipe = str(recipe) if recipe is not None else "" if alone else "a8w8"
     request.target = str(target)
     request.set = _as_list(set)
     request.exclude = _as_list(exclude)
@@ -114,6 +122,7 @@ def quantize(
     request.check = check
     request.check_samples = check_samples
     request.strict = strict
+    request.lenient = lenient
     request.force = force
     runs = calibration is not None and not dry_run
     return _core.quantize(

@@ -11,6 +11,7 @@ void bind_support(nb::module_& module);
 void bind_core(nb::module_& module);
 void bind_model(nb::module_& module);
 void bind_encodings(nb::module_& module);
+void bind_encodings_files(nb::module_& module);
 void bind_frontends(nb::module_& module);
 void bind_engines(nb::module_& module);
 void bind_outputs(nb::module_& module);

@@ -9,7 +9,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings.h"
-#include "halfstep/frontends/encodings_file.h"
+#include "halfstep/encodings_files.h"
 #include "halfstep/frontends/onnx.h"
 
 namespace halfstep::python {
@@ -27,9 +27,10 @@ std::pair<Model, Diagnostics> load(const std::filesystem::path& path) {
   return {std::move(model), std::move(diagnostics)};
 }
 
-DiagnosedEncodings read(const std::filesystem::path& path, const Model& model, bool lenient) {
+DiagnosedEncodings read(const std::filesystem::path& path, const Model* model, bool lenient) {
   DiagnosedEncodings result;
-  result.file = read_encodings(path, GraphIndex(model), {.lenient = lenient}, result.diagnostics);
+  result.file =
+      read_encodings(path, EncodingsSource{.model = model, .lenient = lenient}, result.diagnostics);
   return result;
 }
 
@@ -59,15 +60,8 @@ void bind_frontends(nb::module_& module) {
       .def_ro("diagnostics", &DiagnosedEncodings::diagnostics);
 
   module.def("load_onnx", &load, nb::arg("path"), unlocked());
-  module.def(
-      "read_encodings", &read, nb::arg("path"), nb::arg("model"), nb::kw_only(),
-      nb::arg("lenient") = false, unlocked(),
-      "Reads an encodings file of any version (none, 0.x, 1.x, 2.x) for `model`, whose graph "
-      "decides what a tensor is.\n\n"
-      "`lenient`: names that the model lacks are warnings, and left out.\n\n"
-      "Errors: InvalidFile with the place in the file, the tensor and the reason.\n\n"
-      "Source: QAIRT quantization specification, appendix C, and the files that AIMET "
-      "writes.");
+  module.def("read_encodings", &read, nb::arg("path"), nb::arg("model").none(), nb::kw_only(),
+             nb::arg("lenient"), unlocked());
 }
 
 }  // namespace halfstep::python

@@ -7,6 +7,7 @@ NB_MODULE(_core, module) {
   bind_core(module);
   bind_model(module);
   bind_encodings(module);
+  bind_encodings_files(module);
   bind_frontends(module);
   bind_engines(module);
   bind_outputs(module);

@@ -29,6 +29,7 @@ void bind_request(nb::module_& module) {
       .def(nb::init<>())
       .def_rw("output", &QuantizeRequest::output)
       .def_rw("encodings_out", &QuantizeRequest::encodings_out)
+      .def_rw("encodings", &QuantizeRequest::encodings)
       .def_rw("recipe", &QuantizeRequest::recipe)
       .def_rw("set", &QuantizeRequest::set)
       .def_rw("exclude", &QuantizeRequest::exclude)
@@ -37,6 +38,7 @@ void bind_request(nb::module_& module) {
       .def_rw("dry_run", &QuantizeRequest::dry_run)
       .def_rw("check", &QuantizeRequest::check)
       .def_rw("strict", &QuantizeRequest::strict)
+      .def_rw("lenient", &QuantizeRequest::lenient)
       .def_rw("force", &QuantizeRequest::force)
       .def_rw("check_samples", &QuantizeRequest::check_samples);
 }

@@ -1,5 +1,6 @@
 #include "halfstep/adaptation/prepare/fold_batch_norm.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -113,12 +114,14 @@ void give_constant(Model& model, onnx::NodeProto& node, int slot, const std::str
 
 class Folder {
  public:
-  explicit Folder(Model& model) : model_(model), graph_(model), names_(model.graph()) {}
+  Folder(Model& model, const std::set<std::string>& keep)
+      : model_(model), keep_(keep), graph_(model), names_(model.graph()) {}
 
   int fold_all(Diagnostics& diagnostics) {
     std::vector<Fold> folds;
     for (int node = 0; node < model_.graph().node_size(); ++node) {
-      if (const std::optional<Fold> fold = foldable(graph_, node)) {
+      const std::optional<Fold> fold = foldable(graph_, node);
+      if (fold && !touches_kept(*fold)) {
         folds.push_back(*fold);
       }
     }
@@ -137,6 +140,15 @@ class Folder {
   }
 
  private:
+  [[nodiscard]] bool touches_kept(const Fold& fold) const {
+    const onnx::NodeProto& conv = model_.graph().node(fold.conv);
+    const onnx::NodeProto& norm = model_.graph().node(fold.norm);
+    const auto kept = [this](const std::string& name) { return keep_.contains(name); };
+    return kept(conv.output(0)) ||
+           std::any_of(conv.input().begin() + 1, conv.input().end(), kept) ||
+           std::any_of(norm.input().begin() + 1, norm.input().end(), kept);
+  }
+
   void apply(const Fold& fold) {
     onnx::NodeProto& conv = *model_.graph().mutable_node(fold.conv);
     const onnx::NodeProto& norm = model_.graph().node(fold.norm);
@@ -232,6 +244,7 @@ class Folder {
   };
 
   Model& model_;
+  const std::set<std::string>& keep_;
   GraphIndex graph_;
   NameMaker names_;
   std::vector<Constant> pending_{};
@@ -241,10 +254,10 @@ class Folder {
 
 }  // namespace
 
-int fold_batch_norm(Model& model, Diagnostics& diagnostics) {
+int fold_batch_norm(Model& model, Diagnostics& diagnostics, const std::set<std::string>& keep) {
   for (const onnx::NodeProto& node : model.graph().node()) {
     if (node.op_type() == "BatchNormalization") {
-      return Folder(model).fold_all(diagnostics);
+      return Folder(model, keep).fold_all(diagnostics);
     }
   }
   return 0;

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <set>
+#include <string>
+
 #include "halfstep/model/model.h"
 #include "halfstep/support/diagnostic.h"
 
@@ -10,6 +13,8 @@ namespace halfstep {
 /// Formula: s = scale / sqrt(var + epsilon); W' = W * s per output channel; b' = (b - mean) * s +
 /// B, in double. The result carries the BatchNormalization's output name; a weight that others also
 /// read is copied. Returns how many were folded; each is a note in `diagnostics`.
-int fold_batch_norm(Model& model, Diagnostics& diagnostics);
+/// `keep`: tensors with an encoding of their own; a fold that would change the values of one, or
+/// take it away, is not made.
+int fold_batch_norm(Model& model, Diagnostics& diagnostics, const std::set<std::string>& keep = {});
 
 }  // namespace halfstep

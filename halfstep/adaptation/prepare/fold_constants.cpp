@@ -65,8 +65,9 @@ bool only_view_steps(const View& view) {
 class GraphFolder {
  public:
   GraphFolder(Model& model, onnx::GraphProto& graph, const ConstantScope* outer,
-              Diagnostics& diagnostics)
+              const std::set<std::string>& keep, Diagnostics& diagnostics)
       : model_(model),
+        keep_(keep),
         graph_(graph),
         scope_(graph, model.proto().ir_version(), outer),
         is_main_(outer == nullptr),
@@ -82,7 +83,7 @@ class GraphFolder {
     for (onnx::NodeProto& node : *graph_.mutable_node()) {
       for (onnx::AttributeProto& attribute : *node.mutable_attribute()) {
         for_each_graph_in(attribute, [&](onnx::GraphProto& body) {
-          folded += GraphFolder(model_, body, &scope_, diagnostics_).fold();
+          folded += GraphFolder(model_, body, &scope_, keep_, diagnostics_).fold();
         });
       }
     }
@@ -97,7 +98,8 @@ class GraphFolder {
     }
     for (int i = 0; i < graph_.node_size(); ++i) {
       const onnx::NodeProto& node = graph_.node(i);
-      if (!is_constant_step(node) || outputs.contains(node.output(0))) {
+      if (!is_constant_step(node) || outputs.contains(node.output(0)) ||
+          keep_.contains(node.input(0))) {
         continue;
       }
       if (std::optional<View> view = view_at(i)) {
@@ -271,6 +273,7 @@ class GraphFolder {
   }
 
   Model& model_;
+  const std::set<std::string>& keep_;
   onnx::GraphProto& graph_;
   ConstantScope scope_;
   bool is_main_;
@@ -285,8 +288,8 @@ class GraphFolder {
 
 }  // namespace
 
-int fold_constants(Model& model, Diagnostics& diagnostics) {
-  return GraphFolder(model, model.graph(), nullptr, diagnostics).fold();
+int fold_constants(Model& model, Diagnostics& diagnostics, const std::set<std::string>& keep) {
+  return GraphFolder(model, model.graph(), nullptr, keep, diagnostics).fold();
 }
 
 }  // namespace halfstep

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <set>
+#include <string>
+
 #include "halfstep/model/model.h"
 #include "halfstep/support/diagnostic.h"
 
@@ -13,6 +16,7 @@ namespace halfstep {
 /// the constant is also a weight elsewhere and only Identity, Cast and Transpose are between (tied
 /// weights stay tied). Returns how many nodes were folded; each constant that replaces some is a
 /// note in `diagnostics`.
-int fold_constants(Model& model, Diagnostics& diagnostics);
+/// `keep`: tensors with an encoding of their own; what stands behind one is not computed.
+int fold_constants(Model& model, Diagnostics& diagnostics, const std::set<std::string>& keep = {});
 
 }  // namespace halfstep

@@ -134,7 +134,8 @@ class FileReader {
     diagnostics_.push_back({.severity = Severity::warning,
                             .rule = "encodings/unknown-tensor",
                             .subject = name,
-                            .message = text + "; the entry was left out"});
+                            .message = "\"" + name + "\": " + text + "; the entry was left out"});
+    file_.unknown.emplace(name, text);
     return std::nullopt;
   }
 
@@ -146,6 +147,7 @@ class FileReader {
     } else {
       Encoding encoding = resolve_entry(parsed, tensor.facts);
       if (tensor.use) {
+        file_.uses.emplace(parsed.name, *tensor.use);
         file_.table.set_use(*tensor.use, std::move(encoding));
       } else {
         file_.table.set(parsed.name, std::move(encoding));
@@ -188,10 +190,10 @@ EncodingsFile read_encodings_text(std::string_view text, const std::string& file
 }
 
 Diagnostics lint_encodings_text(std::string_view text, const std::string& file,
-                                const TensorNames& names) {
+                                const TensorNames& names, const ReadEncodingsOptions& options) {
   Diagnostics diagnostics;
   try {
-    (void)read_encodings_text(text, file, names, {}, diagnostics);
+    (void)read_encodings_text(text, file, names, options, diagnostics);
   } catch (const Error& error) {
     bool told = false;
     for (const Diagnostic& diagnostic : diagnostics) {

@@ -38,7 +38,10 @@ struct EncodingsFile {
   EncodingTable table{};
   /// Entries that only name a type: to be measured, but at this width.
   std::map<std::string, Dtype> precisions{};
-  std::vector<std::string> names{};  ///< every entry, in the order of the file
+  std::vector<std::string> names{};   ///< every entry, in the order of the file
+  std::map<std::string, Use> uses{};  ///< entries that speak of a single use, by their name
+  /// Entries that were left out because the model lacks their tensor (lenient), and why.
+  std::map<std::string, std::string> unknown{};
 };
 
 /// Reads every known version: none, 0.x, 1.x, 2.x; tolerant in form, strict in meaning. The graph
@@ -56,6 +59,7 @@ struct EncodingsFile {
 /// Everything that can be said about a file: its faults (severity error), what is doubtful
 /// (warning), what was read in a tolerant way (note). Never throws for what stands in the file.
 [[nodiscard]] Diagnostics lint_encodings_text(std::string_view text, const std::string& file,
-                                              const TensorNames& names);
+                                              const TensorNames& names,
+                                              const ReadEncodingsOptions& options = {});
 
 }  // namespace halfstep

@@ -1,0 +1,38 @@
+#include "cli/argument_parts.h"
+
+namespace halfstep::cli {
+
+void add_common(CLI::App& app, OutputOptions& common) {
+  app.set_help_flag("-h,--help", "show this text")->group(kHelpGroup);
+  app.add_flag("--json", common.json, "one JSON document on standard output instead of text")
+      ->group(kHelpGroup);
+  app.add_flag("--debug", common.debug,
+               "on an error print where in the program it arose (addresses for addr2line)")
+      ->group(kHelpGroup);
+}
+
+CLI::Option* add_verbose(CLI::App& app, OutputOptions& common, const char* text) {
+  return app.add_flag("-v,--verbose", common.verbose, text)->group(kHelpGroup);
+}
+
+void add_talk(CLI::App& app, OutputOptions& common) {
+  auto* quiet = app.add_flag("-q,--quiet", common.quiet,
+                             "no progress and no warnings; twice: no summary either")
+                    ->group(kHelpGroup);
+  add_verbose(app, common, "every warning, note and row instead of the first ones")
+      ->excludes(quiet);
+  app.add_flag("!--no-progress", common.progress, "no progress on standard error")
+      ->group(kHelpGroup);
+}
+
+std::vector<const CLI::App*> all_commands(const CLI::App& root) {
+  return root.get_subcommands([](const CLI::App*) { return true; });
+}
+
+std::string full_name(const CLI::App& app) {
+  const CLI::App* parent = app.get_parent();
+  const bool nested = parent != nullptr && parent->get_parent() != nullptr;
+  return (nested ? parent->get_name() + " " : "") + app.get_name();
+}
+
+}  // namespace halfstep::cli

@@ -1,0 +1,38 @@
+#pragma once
+
+// Pieces that the commands' options are put together from.
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/arguments.h"
+
+namespace halfstep::cli {
+
+constexpr const char* kHelpGroup = "Messages";
+
+struct Subcommand {
+  CLI::App* app = nullptr;
+  OutputOptions* common = nullptr;
+  std::function<Command()> result{};
+};
+
+/// --help, --json and --debug.
+void add_common(CLI::App& app, OutputOptions& common);
+CLI::Option* add_verbose(CLI::App& app, OutputOptions& common, const char* text);
+/// How much is said: -q, -v, --no-progress.
+void add_talk(CLI::App& app, OutputOptions& common);
+
+[[nodiscard]] std::vector<const CLI::App*> all_commands(const CLI::App& app);
+/// "quantize", "encodings lint".
+[[nodiscard]] std::string full_name(const CLI::App& app);
+
+/// `halfstep encodings` and its actions.
+void add_encodings_commands(CLI::App& root, EncodingsArguments& arguments, QuantizeArguments& apply,
+                            std::vector<Subcommand>& commands);
+/// `halfstep encodings` without one of its actions: an error with the closest one.
+[[noreturn]] void refuse_group(const CLI::App& group);
+
+}  // namespace halfstep::cli
