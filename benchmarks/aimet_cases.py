@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares what halfstep makes of encodings files with what the tool that wrote them computes.
 
-usage: benchmarks/aimet_cases.py FOLDER [--version 1.0.0] [--halfstep COMMAND] [--json FILE] [CASE...]
+usage: benchmarks/aimet_cases.py FOLDER [--version V] [--halfstep COMMAND] [--json FILE] [CASE...]
 
 FOLDER/MODEL/model.onnx            float model (or MODEL/RECIPE/model.onnx, one per recipe)
 FOLDER/MODEL/data.npz              one sample, `in:NAME`; else the inputs are in sim_out.npz
