@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "halfstep/core/half.h"
 #include "halfstep/core/quantize.h"
 #include "halfstep/support/error.h"
 
@@ -50,8 +51,8 @@ std::string read(const GraphIndex& index, const onnx::NodeProto& node, NBits& re
     return "blocks of " + std::to_string(result.block) + " do not divide its " +
            std::to_string(result.k) + " rows";
   }
-  if (result.scales->data_type() != onnx::TensorProto::FLOAT) {
-    return "its scales are not float32";
+  if (!is_float(result.scales->data_type())) {
+    return "its scales are neither float32 nor float16";
   }
   result.blocks = result.k / result.block;
   return {};
@@ -138,8 +139,15 @@ std::vector<std::byte> weight_values(const Model& model, const NBits& w, const E
   const Shape shape{w.k, w.n};
   std::vector<float> values(codes.size());
   dequantize(transposed, bind(encoding, shape, Role::weight), {values.data(), shape});
-  std::vector<std::byte> bytes(values.size() * sizeof(float));
-  std::memcpy(bytes.data(), values.data(), bytes.size());
+  const bool half = w.scales->data_type() == onnx::TensorProto::FLOAT16;
+  std::vector<std::byte> bytes(values.size() * (half ? sizeof(Float16) : sizeof(float)));
+  for (std::size_t i = 0; half && i < values.size(); ++i) {
+    const Float16 rounded = to_float16(values[i]);
+    std::memcpy(bytes.data() + i * sizeof(rounded), &rounded, sizeof(rounded));
+  }
+  if (!half) {
+    std::memcpy(bytes.data(), values.data(), bytes.size());
+  }
   return bytes;
 }
 
@@ -174,7 +182,9 @@ std::string spell_matmul_nbits(const Model& model, const GraphIndex& index, int 
     return error.what();
   }
   const std::string weight = names.fresh(node.input(1) + "_float");
-  editor.add_initializer(weight, Dtype::float32, {w.k, w.n}, weight_values(model, w, encoding));
+  const bool half = w.scales->data_type() == onnx::TensorProto::FLOAT16;
+  editor.add_initializer(weight, half ? Dtype::float16 : Dtype::float32, {w.k, w.n},
+                         weight_values(model, w, encoding));
   table.set(weight, encoding);
   const std::string bias = input(node, 5);
   onnx::NodeProto product;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "halfstep/core/half.h"
 #include "halfstep/core/quantize.h"
 #include "halfstep/frontends/integer_ops.h"
 #include "halfstep/frontends/qdq_node.h"
@@ -93,7 +94,9 @@ class Extractor {
       note(i, meaning.reason);
       return;
     }
-    store_floats(*stored, name, *meaning.encoding);
+    const onnx::TensorProto* scale = index_.constant(node.input(1));
+    const bool half = scale != nullptr && scale->data_type() == onnx::TensorProto::FLOAT16;
+    store_floats(*stored, name, *meaning.encoding, half);
     for (const int folded : {i, barrier}) {
       if (folded >= 0) {
         editor_.remove_node(folded);
@@ -102,8 +105,9 @@ class Extractor {
     }
   }
 
+  /// `half`: DequantizeLinear makes float16, the type of its scale, from the float32 product.
   void store_floats(const onnx::TensorProto& stored, const std::string& name,
-                    const Encoding& encoding) {
+                    const Encoding& encoding, bool half) {
     const Shape shape = shape_of(stored);
     const auto count = static_cast<std::size_t>(element_count(shape));
     std::vector<std::byte> codes(count * storage_size(encoding.dtype));
@@ -113,12 +117,35 @@ class Extractor {
     std::vector<float> floats(count);
     dequantize(codes, mapping, {floats.data(), shape});
     table_.set(name, encoding);
-    if (may_lose_codes(codes, encoding)) {
+    std::vector<std::byte> bytes = half ? rounded_to_half(floats) : float_bytes(floats);
+    if (may_lose_codes(codes, encoding) || (half && !restores(floats, mapping, shape, codes))) {
       table_.keep_codes(name, std::move(codes));
     }
-    std::vector<std::byte> bytes(count * sizeof(float));
-    std::memcpy(bytes.data(), floats.data(), bytes.size());
-    editor_.add_initializer(name, Dtype::float32, shape, std::move(bytes));
+    editor_.add_initializer(name, half ? Dtype::float16 : Dtype::float32, shape, std::move(bytes));
+  }
+
+  [[nodiscard]] static std::vector<std::byte> float_bytes(const std::vector<float>& values) {
+    std::vector<std::byte> bytes(values.size() * sizeof(float));
+    std::memcpy(bytes.data(), values.data(), bytes.size());
+    return bytes;
+  }
+
+  /// Rounds the values in place, too.
+  [[nodiscard]] static std::vector<std::byte> rounded_to_half(std::vector<float>& values) {
+    std::vector<std::byte> bytes(values.size() * sizeof(Float16));
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const Float16 rounded = to_float16(values[i]);
+      std::memcpy(bytes.data() + i * sizeof(rounded), &rounded, sizeof(rounded));
+      values[i] = to_float(rounded);
+    }
+    return bytes;
+  }
+
+  [[nodiscard]] static bool restores(const std::vector<float>& values, const Mapping& mapping,
+                                     const Shape& shape, const std::vector<std::byte>& codes) {
+    std::vector<std::byte> again(codes.size());
+    quantize({values.data(), shape}, mapping, again);
+    return again == codes;
   }
 
   /// Can float32 values be too coarse, or too near to the ends of their range, to restore the

@@ -16,8 +16,8 @@ namespace halfstep {
 /// quantized values are spelled out first (integer_ops.h). The float tensor of a quantized
 /// graph output takes the output's name. Writing the result with write_qdq computes the same. What
 /// can't be said by an encoding stays in the graph, each with the note "qdq/kept": integers at
-/// graph inputs and outputs, scales that are computed or not float32, integer operators in between.
-/// Source: QAIRT quantization specification, appendix B.
+/// graph inputs and outputs, scales that are computed or neither float32 nor float16, integer
+/// operators in between. Source: QAIRT quantization specification, appendix B.
 [[nodiscard]] EncodingTable extract_qdq(Model& model, Diagnostics& diagnostics);
 
 }  // namespace halfstep

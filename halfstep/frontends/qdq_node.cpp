@@ -94,8 +94,9 @@ class MeaningReader {
     encoding_.dtype = type();
     const std::string scale = input(node_, 1);
     if (const onnx::TensorProto* tensor = index_.constant(scale)) {
-      if (tensor->data_type() != onnx::TensorProto::FLOAT) {
-        keep("its scale is not float32");
+      if (tensor->data_type() != onnx::TensorProto::FLOAT &&
+          tensor->data_type() != onnx::TensorProto::FLOAT16) {
+        keep("its scale is neither float32 nor float16");
       }
       scale_ = model_.floats(*tensor);
       scale_shape_ = shape_of(*tensor);

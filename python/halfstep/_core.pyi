@@ -471,6 +471,31 @@ class EncodingTable:
 
     def __repr__(self) -> str: ...
 
+class EncodingDifference:
+    """A tensor on which two encodings files disagree."""
+
+    @property
+    def name(self) -> str:
+        """Tensor, or node:slot of a single use."""
+
+    @property
+    def kind(self) -> str:
+        """'only_in_first', 'only_in_second' or 'different'."""
+
+    @property
+    def text(self) -> str:
+        """What differs: 'scale 0.1 against 0.2'; empty for the other kinds."""
+
+    def __repr__(self) -> str: ...
+
+def lint_encodings(path: str | os.PathLike, model: Model | None, lenient: bool) -> list[Diagnostic]: ...
+
+def diff_encodings(first: str | os.PathLike, second: str | os.PathLike, model: Model | None, lenient: bool, tolerance: float, common: bool) -> list[EncodingDifference]: ...
+
+def merge_encodings(paths: Sequence[str | os.PathLike], version: str, model: Model | None, lenient: bool) -> tuple[str, list[Diagnostic]]: ...
+
+def extract_encodings(model: Model) -> tuple[Model, EncodingTable, list[Diagnostic]]: ...
+
 class EncodingsFile:
     """An encodings file as it was understood."""
 
@@ -497,16 +522,7 @@ class EncodingsFile:
 
 def load_onnx(path: str | os.PathLike) -> tuple[Model, list[Diagnostic]]: ...
 
-def read_encodings(path: str | os.PathLike, model: Model, *, lenient: bool = False) -> EncodingsFile:
-    """
-    Reads an encodings file of any version (none, 0.x, 1.x, 2.x) for `model`, whose graph decides what a tensor is.
-
-    `lenient`: names that the model lacks are warnings, and left out.
-
-    Errors: InvalidFile with the place in the file, the tensor and the reason.
-
-    Source: QAIRT quantization specification, appendix C, and the files that AIMET writes.
-    """
+def read_encodings(path: str | os.PathLike, model: Model | None, *, lenient: bool) -> EncodingsFile: ...
 
 class TensorInfo:
     """Name, type and shape of a model's input or output."""
@@ -644,6 +660,12 @@ class QuantizeRequest:
     def encodings_out(self, arg: str | os.PathLike, /) -> None: ...
 
     @property
+    def encodings(self) -> pathlib.Path: ...
+
+    @encodings.setter
+    def encodings(self, arg: str | os.PathLike, /) -> None: ...
+
+    @property
     def recipe(self) -> str: ...
 
     @recipe.setter
@@ -690,6 +712,12 @@ class QuantizeRequest:
 
     @strict.setter
     def strict(self, arg: bool, /) -> None: ...
+
+    @property
+    def lenient(self) -> bool: ...
+
+    @lenient.setter
+    def lenient(self, arg: bool, /) -> None: ...
 
     @property
     def force(self) -> bool: ...

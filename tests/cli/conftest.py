@@ -167,5 +167,20 @@ def refused(halfstep: Command) -> Callable[..., str]:
     return check
 
 
+@pytest.fixture
+def again(halfstep, tmp_path):
+    """Folds and writes a model again; returns the path and the file of encodings."""
+
+    def write(model, **options):
+        encodings = tmp_path / "e.json"
+        out = model.with_name(model.stem + "_again.onnx")
+        version = options.get("version", "2.0.0")
+        halfstep("encodings", "from-model", model, "--to", version, "-o", encodings, "--force")
+        halfstep("encodings", "apply", model, encodings, "-o", out, "--force", "-q")
+        return out, encodings
+
+    return write
+
+
 # A run started in the background ignores Ctrl-C, and so would every child that tests interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
