@@ -163,6 +163,49 @@ def test_batch_norm_with_an_encoding_is_not_folded(halfstep, job):
     np.testing.assert_array_equal(stored["w_quantized"], expected)
 
 
+def test_encoding_of_a_weight_behind_a_transpose(halfstep, job):
+    """The tensor that the entry names keeps its integers; it is not folded into another one."""
+    nodes = [
+        helper.make_node("Transpose", ["w"], ["wt"], "t", perm=[1, 0]),
+        helper.make_node("MatMul", ["x", "wt"], ["y"], "mm"),
+    ]
+    weight = np.random.default_rng(0).standard_normal((4, 6)).astype(np.float32)
+    graph = helper.make_graph(
+        nodes, "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 6])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 4])],
+        [numpy_helper.from_array(weight, "w")],
+    )  # fmt: skip
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
+              job.model)  # fmt: skip
+    entry = {"name": "w", "output_dtype": "int8", "y_scale": [0.05] * 4, "axis": 0}
+    file = write_file(job.folder / "o.json", [entry])
+    for more in ([], ["--recipe", "w8"]):
+        result = halfstep("quantize", job.model, "--encodings", file, "-o", job.output, "--force",
+                          *more)  # fmt: skip
+        stored = constants(job.output)
+        expected = np.clip(np.rint(weight / np.float32(0.05)), -128, 127)
+        np.testing.assert_array_equal(stored["w_quantized"], expected)
+        assert "1 entry: 1 applied" in result.out
+
+
+def test_encoding_of_a_name_that_shares_a_constant(halfstep, job):
+    """Exporters put equal constants behind Identity nodes; each name can have its own encoding."""
+    model = onnx.load(job.model)
+    model.graph.node.insert(0, helper.make_node("Identity", ["b1"], ["b2"], "same"))
+    for i, tensor in enumerate(model.graph.initializer):
+        if tensor.name == "b2":
+            del model.graph.initializer[i]
+            break
+    onnx.save(model, job.model)
+    entry = {"name": "b2", "output_dtype": "int32", "y_scale": 0.001}
+    file = write_file(job.folder / "o.json", [entry])
+    result = halfstep("quantize", job.model, "--encodings", file, "-o", job.output)
+    stored = constants(job.output)
+    assert stored["b2_quantized"].dtype == np.int32 and stored["b1"].dtype == np.float32
+    assert "1 entry: 1 applied" in result.out
+
+
 class TestVerbs:
     @pytest.fixture
     def files(self, job):
