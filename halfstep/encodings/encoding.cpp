@@ -116,7 +116,10 @@ void check_fit(const Lpbq& granularity, const Encoding& encoding, const Shape& s
   Shape expected(shape.size(), 1);
   expected[axis] = block_count(shape, axis, granularity.block_size);
   expected[channel] = shape[channel];
-  if (encoding.shape != expected) {
+  const bool fits = std::equal(
+      expected.begin(), expected.end(), encoding.shape.begin(), encoding.shape.end(),
+      [](std::int64_t wanted, std::int64_t got) { return !known(wanted) || got == wanted; });
+  if (!fits) {
     fail_shape(encoding, shape, "block scales of shape " + to_text(expected));
   }
 }

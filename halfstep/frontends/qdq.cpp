@@ -1,16 +1,15 @@
 #include "halfstep/frontends/qdq.h"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "halfstep/core/half.h"
-#include "halfstep/core/quantize.h"
 #include "halfstep/frontends/integer_ops.h"
+#include "halfstep/frontends/qdq_constant.h"
 #include "halfstep/frontends/qdq_node.h"
 #include "halfstep/model/graph_editor.h"
 #include "halfstep/model/graph_index.h"
@@ -88,15 +87,26 @@ class Extractor {
       return;  // the scale of another DequantizeLinear (LPBQ) goes with that one
     }
     const int barrier = barrier_behind(node, shape_of(*stored));
-    const std::string& name = barrier < 0 ? node.output(0) : index_.graph().node(barrier).output(0);
-    const QdqMeaning meaning = qdq_meaning(model_, index_, node, name);
+    const std::string& read = barrier < 0 ? node.output(0) : index_.graph().node(barrier).output(0);
+    const QdqMeaning meaning = qdq_meaning(model_, index_, node, read);
     if (!meaning.encoding) {
       note(i, meaning.reason);
       return;
     }
-    const onnx::TensorProto* scale = index_.constant(node.input(1));
-    const bool half = scale != nullptr && scale->data_type() == onnx::TensorProto::FLOAT16;
-    store_floats(*stored, name, *meaning.encoding, half);
+    const bool renamable = is_renamable(read);
+    const std::string* twin = renamable ? find_twin(node, *meaning.encoding) : nullptr;
+    const std::string name = twin != nullptr ? *twin
+                             : renamable     ? own_name(node.input(0), read)
+                                             : read;
+    if (name != read) {
+      redirect(read, name);
+    }
+    if (twin == nullptr) {
+      const onnx::TensorProto* scale = index_.constant(node.input(1));
+      const bool half = scale != nullptr && scale->data_type() == onnx::TensorProto::FLOAT16;
+      add_constant(*stored, name, *meaning.encoding, half);
+      constants_[node.input(0)].push_back(name);
+    }
     for (const int folded : {i, barrier}) {
       if (folded >= 0) {
         editor_.remove_node(folded);
@@ -105,68 +115,64 @@ class Extractor {
     }
   }
 
-  /// `half`: DequantizeLinear makes float16, the type of its scale, from the float32 product.
-  void store_floats(const onnx::TensorProto& stored, const std::string& name,
+  void add_constant(const onnx::TensorProto& stored, const std::string& name,
                     const Encoding& encoding, bool half) {
-    const Shape shape = shape_of(stored);
-    const auto count = static_cast<std::size_t>(element_count(shape));
-    std::vector<std::byte> codes(count * storage_size(encoding.dtype));
-    unpack(model_.data(stored).span(), encoding.dtype, codes);
-    model_.drop(stored);
-    const Mapping mapping = bind(encoding, shape, Role::weight);
-    std::vector<float> floats(count);
-    dequantize(codes, mapping, {floats.data(), shape});
+    DequantizedConstant constant = dequantized_constant(model_, stored, encoding, half);
     table_.set(name, encoding);
-    std::vector<std::byte> bytes = half ? rounded_to_half(floats) : float_bytes(floats);
-    if (may_lose_codes(codes, encoding) || (half && !restores(floats, mapping, shape, codes))) {
-      table_.keep_codes(name, std::move(codes));
+    if (!constant.codes.empty()) {
+      table_.keep_codes(name, std::move(constant.codes));
     }
-    editor_.add_initializer(name, half ? Dtype::float16 : Dtype::float32, shape, std::move(bytes));
+    editor_.add_initializer(name, constant.dtype, shape_of(stored), std::move(constant.bytes));
   }
 
-  [[nodiscard]] static std::vector<std::byte> float_bytes(const std::vector<float>& values) {
-    std::vector<std::byte> bytes(values.size() * sizeof(float));
-    std::memcpy(bytes.data(), values.data(), bytes.size());
-    return bytes;
+  /// Neither a graph output nor quantized once more.
+  [[nodiscard]] bool is_renamable(const std::string& tensor) const {
+    const auto consumers = index_.consumers(tensor);
+    return !index_.is_graph_output(tensor) &&
+           std::none_of(consumers.begin(), consumers.end(), [&](const Consumer& reader) {
+             return is_quantize(index_.graph().node(reader.node));
+           });
   }
 
-  /// Rounds the values in place, too.
-  [[nodiscard]] static std::vector<std::byte> rounded_to_half(std::vector<float>& values) {
-    std::vector<std::byte> bytes(values.size() * sizeof(Float16));
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const Float16 rounded = to_float16(values[i]);
-      std::memcpy(bytes.data() + i * sizeof(rounded), &rounded, sizeof(rounded));
-      values[i] = to_float(rounded);
+  /// The constant that another node made of the same integers in the same way; null if none did.
+  [[nodiscard]] const std::string* find_twin(const onnx::NodeProto& node,
+                                             const Encoding& encoding) const {
+    const auto made = constants_.find(node.input(0));
+    if (made == constants_.end()) {
+      return nullptr;
     }
-    return bytes;
+    const auto twin =
+        std::find_if(made->second.begin(), made->second.end(),
+                     [&](const std::string& name) { return *table_.find(name) == encoding; });
+    return twin == made->second.end() ? nullptr : &*twin;
   }
 
-  [[nodiscard]] static bool restores(const std::vector<float>& values, const Mapping& mapping,
-                                     const Shape& shape, const std::vector<std::byte>& codes) {
-    std::vector<std::byte> again(codes.size());
-    quantize({values.data(), shape}, mapping, again);
-    return again == codes;
-  }
-
-  /// Can float32 values be too coarse, or too near to the ends of their range, to restore the
-  /// codes?
-  [[nodiscard]] static bool may_lose_codes(const std::vector<std::byte>& codes,
-                                           const Encoding& encoding) {
-    constexpr float kSmallest = 1e-30F;
-    constexpr float kLargest = 1e30F;
-    constexpr std::int32_t kSafe = 1 << 21;  // two roundings of 2^-24 stay below half a step
-    if (std::any_of(encoding.scale.begin(), encoding.scale.end(),
-                    [](float scale) { return scale < kSmallest || scale > kLargest; })) {
-      return true;
-    }
-    for (std::size_t i = 0; bits(encoding.dtype) == 32 && i < codes.size(); i += 4) {
-      std::int32_t code = 0;
-      std::memcpy(&code, codes.data() + i, sizeof(code));
-      if (code > kSafe || code < -kSafe) {
-        return true;
+  /// Tools derive the names of integers and of what is read from that of the float tensor: "w" for
+  /// "w_quantized" and "w_DequantizeLinear_Output". If so, the tensor gets its own name back.
+  [[nodiscard]] std::string own_name(const std::string& stored, const std::string& read) const {
+    for (const std::string_view ending : {"_quantized", "_quant", "_q"}) {
+      if (stored.size() <= ending.size() || !stored.ends_with(ending)) {
+        continue;
+      }
+      const std::string name = stored.substr(0, stored.size() - ending.size());
+      const bool free = index_.producer(name) < 0 && index_.constant(name) == nullptr &&
+                        !index_.is_graph_input(name) && !index_.is_graph_output(name) &&
+                        index_.consumers(name).empty() && table_.find(name) == nullptr;
+      if (free && read.starts_with(name)) {
+        return name;
       }
     }
-    return false;
+    return read;
+  }
+
+  void redirect(const std::string& from, const std::string& to) {
+    for (const Consumer& reader : index_.consumers(from)) {
+      if (reader.slot < 0) {
+        editor_.rename_in_subgraphs(reader.node, from, to);
+      } else {
+        editor_.set_input(reader.node, reader.slot, to);
+      }
+    }
   }
 
   /// The Reshape to the same shape that write_qdq puts behind a constant against the engine's
@@ -314,14 +320,7 @@ class Extractor {
       editor_.set_output(index_.producer(tensor), tensor, name);
     }
     for (const int i : pair.dequantize) {
-      const std::string& from = index_.graph().node(i).output(0);
-      for (const Consumer& reader : index_.consumers(from)) {
-        if (reader.slot < 0) {
-          editor_.rename_in_subgraphs(reader.node, from, name);
-        } else {
-          editor_.set_input(reader.node, reader.slot, name);
-        }
-      }
+      redirect(index_.graph().node(i).output(0), name);
     }
     remove_pair(pair);
     table_.set(name, pair.encoding);
@@ -389,6 +388,7 @@ class Extractor {
   std::vector<FoundUse> uses_{};
   std::set<int> removed_{}, kept_{};
   std::set<std::string> scales_{};
+  std::map<std::string, std::vector<std::string>> constants_{};  // stored integers -> float tensors
 };
 
 }  // namespace

@@ -113,6 +113,16 @@ def test_lpbq(halfstep, tmp_path, model):
     assert "offset must be 0" in result.out
 
 
+def test_files_are_read_without_their_model_too(halfstep, tmp_path):
+    file = tmp_path / "e.json"
+    entries = list(EXAMPLES.values())
+    file.write_text(json.dumps({"version": "2.0.0", "encodings": entries}))
+    assert "0 errors" in halfstep("encodings", "lint", file).out
+    out = tmp_path / "o.json"
+    halfstep("encodings", "convert", file, "--to", "2.1.0", "-o", out)
+    halfstep("encodings", "diff", file, out)
+
+
 def test_all_four_are_applied(halfstep, tmp_path, model):
     shown(halfstep, tmp_path, model, *EXAMPLES)
     result = halfstep("encodings", "apply", model, tmp_path / "e.json", "-o", tmp_path / "o.onnx")

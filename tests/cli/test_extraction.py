@@ -200,6 +200,22 @@ def test_quantized_output_keeps_its_name(tmp_path, again):
     assert [e["name"] for e in entries] == ["x", "y"]
 
 
+def test_constants_get_their_own_names_back(tmp_path, again):
+    """Tools call the integers of `w` w_quantized or w_q; one tensor stays one for two readers."""
+    b = Builder()
+    b.inputs["x"] = (TensorProto.FLOAT, [2, 64])
+    b.constant("w_quantized", codes(-128, 127, 64, 64), TensorProto.INT8)
+    params = b.scale("w", 0.01, 0, TensorProto.INT8)
+    x = b.pair("x")
+    for i, name in enumerate(("w_DequantizeLinear_Output", "w_DequantizeLinear_Output_2")):
+        b.add("DequantizeLinear", ["w_quantized", *params], name)
+        x = b.add("MatMul", [x, name], "h" if i == 0 else "y")
+    path = tmp_path / "m.onnx"
+    b.save(path, [2, 64])
+    entries = assert_same(path, again, {"x": floats(2, 64)})
+    assert [e["name"] for e in entries] == ["x", "w"]
+
+
 def test_barriers_of_our_own_are_folded(halfstep, tmp_path, again):
     """Against fusions of the engine a Reshape stands behind some constants; it goes and comes."""
     b = Builder()
