@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "halfstep/inspect_operator_traps.h"
 #include "halfstep/model/op_facts.h"
 #include "halfstep/support/tensor_view.h"
 
@@ -183,6 +184,7 @@ class Traps {
 
 void find_traps(const Model& model, const GraphIndex& graph, Diagnostics& diagnostics) {
   Traps(model, graph, diagnostics).find();
+  find_operator_traps(model, graph, diagnostics);
 }
 
 }  // namespace halfstep

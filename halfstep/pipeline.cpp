@@ -165,10 +165,10 @@ class QuantizeJob {
     const std::set<std::string>& keep = given_->tensors();
     inline_functions(result_.model, result_.diagnostics);
     fold_constants(result_.model, result_.diagnostics, keep);
+    hoist_weights(result_.model, result_.diagnostics);
     if (engine_ != nullptr) {
       fold_computed_weights(result_.model, *engine_, request_.threads, result_.diagnostics, keep);
     }
-    hoist_weights(result_.model, result_.diagnostics);
     fold_batch_norm(result_.model, result_.diagnostics, keep);
     return GraphIndex(result_.model);
   }

@@ -11,6 +11,7 @@ namespace halfstep {
 namespace {
 
 constexpr double kMuchWorseDb = 10.0;
+constexpr int kMostNodes = 2000;  // of the float model, for a second run with optimizations
 
 Tensor copy_of(const Tensor& tensor) {
   std::vector<std::byte> bytes(tensor.bytes());
@@ -51,7 +52,7 @@ std::vector<std::string> seen_names(const Model& qdq, const std::vector<std::str
 
 QuantizedCheck::QuantizedCheck(const GraphIndex& graph, const std::vector<ObservedTensor>& tensors,
                                std::size_t samples)
-    : probe_(tensors.size()), wanted_(samples) {
+    : probe_(tensors.size()), wanted_(samples), nodes_(graph.graph().node_size()) {
   for (const ObservedTensor& tensor : tensors) {
     const int producer = graph.producer(tensor.name);
     tensors_.push_back(tensor.name);
@@ -124,6 +125,16 @@ void QuantizedCheck::compare_optimized(Engine& engine, const Model& qdq,
                                        const std::filesystem::path& path, int threads,
                                        Diagnostics& diagnostics) const {
   if (inputs_.empty()) {
+    return;
+  }
+  if (nodes_ > kMostNodes) {
+    diagnostics.push_back(
+        {.severity = Severity::note,
+         .rule = "check/optimized-not-run",
+         .subject = qdq.name(),
+         .message = "the model has " + std::to_string(nodes_) +
+                    " nodes: the result was run without the engine's optimizations only, which "
+                    "take more than linear time on a large graph"});
     return;
   }
   const std::unique_ptr<Session> session =

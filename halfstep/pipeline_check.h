@@ -46,6 +46,7 @@ class QuantizedCheck {
   std::vector<std::string> output_names_{};
   std::vector<ErrorPower> output_errors_{};
   std::size_t wanted_ = 0;
+  int nodes_ = 0;  ///< of the float model
 };
 
 }  // namespace halfstep

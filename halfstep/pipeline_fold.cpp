@@ -1,8 +1,8 @@
 #include "halfstep/pipeline_fold.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -15,26 +15,13 @@
 #include "halfstep/adaptation/prepare/graph_parts.h"
 #include "halfstep/model/op_facts.h"
 #include "halfstep/model/static_view.h"
+#include "halfstep/model/visit.h"
 #include "halfstep/support/error.h"
 
 namespace halfstep {
 namespace {
 
 constexpr int kOldestIr = 4;  // before, every initializer has to be an input
-
-/// Operators that must not be computed beforehand: random ones, and those of models that are
-/// quantized already.
-bool is_excluded(const onnx::NodeProto& node) {
-  static constexpr std::array<std::string_view, 11> kExcluded{
-      "Constant",     "QuantizeLinear",   "DequantizeLinear", "DynamicQuantizeLinear",
-      "RandomNormal", "RandomNormalLike", "RandomUniform",    "RandomUniformLike",
-      "Bernoulli",    "Multinomial",      "Dropout"};
-  const bool has_body = std::any_of(
-      node.attribute().begin(), node.attribute().end(),
-      [](const auto& attribute) { return attribute.has_g() || attribute.graphs_size() > 0; });
-  return has_body || !is_onnx_domain(node) || node.input_size() == 0 ||
-         std::find(kExcluded.begin(), kExcluded.end(), node.op_type()) != kExcluded.end();
-}
 
 class ComputedWeights {
  public:
@@ -70,7 +57,7 @@ class ComputedWeights {
     for (int i = 0; i < graph().node_size(); ++i) {
       const onnx::NodeProto& node = graph().node(i);
       const bool computable =
-          !is_excluded(node) &&
+          may_compute_beforehand(node) &&
           std::all_of(node.input().begin(), node.input().end(), [this](const std::string& input) {
             return input.empty() || (!keep_.contains(input) && (makers_.contains(input) ||
                                                                 scope_.constant(input) != nullptr));
@@ -89,18 +76,18 @@ class ComputedWeights {
       seen.insert(output.name());  // outputs have to be written by nodes
     }
     std::vector<std::string> wanted;
-    for (const onnx::NodeProto& node : graph().node()) {
-      if (node.output_size() > 0 && makers_.contains(node.output(0))) {
-        continue;
-      }
-      for (int slot = 0; slot < node.input_size(); ++slot) {
-        const std::string& name = node.input(slot);
-        if (makers_.contains(name) && is_weight_slot(node, slot) && !is_view(name) &&
-            seen.insert(name).second) {
-          wanted.push_back(name);
+    for_each_graph(graph(), [&](const onnx::GraphProto& part) {
+      for (const onnx::NodeProto& node : part.node()) {
+        const bool computed = node.output_size() > 0 && makers_.contains(node.output(0));
+        for (int slot = 0; slot < node.input_size() && !computed; ++slot) {
+          const std::string& name = node.input(slot);
+          if (makers_.contains(name) && is_weight_slot(node, slot) && !is_view(name) &&
+              seen.insert(name).second) {
+            wanted.push_back(name);
+          }
         }
       }
-    }
+    });
     return wanted;
   }
 
@@ -155,6 +142,8 @@ class ComputedWeights {
   int replace(const std::vector<TensorInfo>& infos, const std::vector<Tensor>& values,
               Diagnostics& diagnostics) {
     std::set<int> removed;
+    std::map<std::string, std::string> twins;  // what was computed before -> its tensor
+    std::map<std::string, std::string> renamed;
     int made = 0;
     for (std::size_t i = 0; i < values.size(); ++i) {
       const std::string& name = infos[i].name;
@@ -168,12 +157,40 @@ class ComputedWeights {
                              .message = "weight '" + name + "', which " +
                                         graph().node(maker).op_type() +
                                         " computes from constants, is a constant now"});
-      add(name, values[i]);
+      const auto [twin, is_new] = twins.emplace(contents(values[i]), name);
+      if (is_new) {
+        add(name, values[i]);
+      } else {
+        renamed.emplace(name, twin->second);
+      }
       removed.insert(maker);
       ++made;
     }
+    rename_reads(renamed);
     remove_dead(std::move(removed));
     return made;
+  }
+
+  /// Equal for equal tensors: branches of an If often compute the same weight.
+  static std::string contents(const Tensor& value) {
+    std::string key = std::to_string(static_cast<int>(value.dtype)) + to_text(value.shape);
+    key.append(reinterpret_cast<const char*>(value.data), value.bytes());
+    return key;
+  }
+
+  void rename_reads(const std::map<std::string, std::string>& renamed) {
+    if (renamed.empty()) {
+      return;
+    }
+    for_each_graph(model_.graph(), [&renamed](onnx::GraphProto& part) {
+      for (onnx::NodeProto& node : *part.mutable_node()) {
+        for (std::string& input : *node.mutable_input()) {
+          if (const auto found = renamed.find(input); found != renamed.end()) {
+            input = found->second;
+          }
+        }
+      }
+    });
   }
 
   void add(const std::string& name, const Tensor& value) {

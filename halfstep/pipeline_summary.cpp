@@ -11,6 +11,7 @@
 
 #include "halfstep/model/op_facts.h"
 #include "halfstep/model/tensor_role.h"
+#include "halfstep/model/visit.h"
 #include "halfstep/plan_regions.h"
 
 namespace halfstep {
@@ -200,15 +201,17 @@ std::vector<FloatReason> float_reasons(const GraphIndex& graph, const Plan& plan
 
 std::uint64_t weight_bytes(const Model& model) {
   std::uint64_t bytes = 0;
-  for (const onnx::TensorProto& tensor : model.graph().initializer()) {
-    bytes += tensor_bytes(tensor);
-  }
-  for (const onnx::NodeProto& node : model.graph().node()) {
+  for_each_graph_of_model(model.proto(), [&bytes](const onnx::GraphProto& graph) {
+    for (const onnx::TensorProto& tensor : graph.initializer()) {
+      bytes += tensor_bytes(tensor);
+    }
+  });
+  for_each_node(model.proto(), [&bytes](const onnx::NodeProto& node) {
     const onnx::AttributeProto* value = find_attribute(node, "value");
     if (node.op_type() == "Constant" && value != nullptr && value->has_t()) {
       bytes += tensor_bytes(value->t());
     }
-  }
+  });
   return bytes;
 }
 

@@ -104,7 +104,7 @@ def check_structure(case: Case, made: onnx.ModelProto) -> None:
     for before, after in zip(case.model.graph.output, made.graph.output, strict=True):
         kind = before.type.tensor_type.elem_type
         assert not kind or after.type.tensor_type.elem_type == kind
-    names = [node.name for graph in graphs(made.graph) for node in graph.node if node.name]
+    names = [node.name for node in made.graph.node if node.name]
     assert len(names) == len(set(names))
     values = {item.name: item for item in made.graph.initializer}
     for node in made.graph.node:

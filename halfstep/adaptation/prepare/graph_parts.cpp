@@ -1,6 +1,7 @@
 #include "halfstep/adaptation/prepare/graph_parts.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "halfstep/model/op_facts.h"
@@ -78,6 +79,18 @@ const std::vector<GraphReader>& GraphReaders::of(const std::string& tensor) cons
   static const std::vector<GraphReader> nobody;
   const auto found = readers_.find(tensor);
   return found == readers_.end() ? nobody : found->second;
+}
+
+bool may_compute_beforehand(const onnx::NodeProto& node) {
+  static constexpr std::array<std::string_view, 11> kExcluded{
+      "Constant",     "QuantizeLinear",   "DequantizeLinear", "DynamicQuantizeLinear",
+      "RandomNormal", "RandomNormalLike", "RandomUniform",    "RandomUniformLike",
+      "Bernoulli",    "Multinomial",      "Dropout"};
+  const bool has_body = std::any_of(
+      node.attribute().begin(), node.attribute().end(),
+      [](const auto& attribute) { return attribute.has_g() || attribute.graphs_size() > 0; });
+  return !has_body && is_onnx_domain(node) && node.input_size() > 0 &&
+         std::find(kExcluded.begin(), kExcluded.end(), node.op_type()) == kExcluded.end();
 }
 
 void remove_nodes(onnx::GraphProto& graph, const std::set<int>& removed) {

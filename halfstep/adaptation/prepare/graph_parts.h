@@ -51,6 +51,10 @@ class GraphReaders {
   std::unordered_map<std::string, std::vector<GraphReader>> readers_{};
 };
 
+/// May a node whose inputs are constant be computed once and for all? Not if it is random, has a
+/// body, is of an unknown domain, or belongs to a quantized model, whose integers are meant to stay.
+[[nodiscard]] bool may_compute_beforehand(const onnx::NodeProto& node);
+
 void remove_nodes(onnx::GraphProto& graph, const std::set<int>& removed);
 void remove_initializers(onnx::GraphProto& graph, const std::set<std::string>& names);
 /// Removes those of `names` that are constants of this graph, no input, and read by nobody.

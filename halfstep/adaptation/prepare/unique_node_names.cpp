@@ -1,6 +1,7 @@
 #include "halfstep/adaptation/prepare/unique_node_names.h"
 
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 
 namespace halfstep {
@@ -11,14 +12,16 @@ void make_node_names_unique(Model& model, Diagnostics& diagnostics) {
     all.insert(node.name());
   }
   std::unordered_set<std::string> seen;
+  std::unordered_map<std::string, int> last;  // number tried last, so that many clashes stay linear
   for (onnx::NodeProto& node : *model.graph().mutable_node()) {
     if (node.name().empty() || seen.insert(node.name()).second) {
       continue;
     }
     std::string fresh;
-    for (int number = 1; fresh.empty() || !all.insert(fresh).second; ++number) {
-      fresh = node.name() + "_" + std::to_string(number);
-    }
+    int& number = last[node.name()];
+    do {
+      fresh = node.name() + "_" + std::to_string(++number);
+    } while (!all.insert(fresh).second);
     diagnostics.push_back({.severity = Severity::note,
                            .rule = "prepare/unique-node-names",
                            .subject = node.name(),

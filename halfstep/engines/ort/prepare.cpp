@@ -174,6 +174,14 @@ Prepared prepare_plain(const Model& model, const Watched& watched, const fs::pat
   return prepared;
 }
 
+/// Many nodes that do little each: optimizing the graph takes longer than it saves.
+bool is_long_and_light(const Model& model) {
+  constexpr int kManyNodes = 1000;
+  constexpr std::uint64_t kLight = 16384;  // bytes of the model a node
+  const auto nodes = static_cast<std::uint64_t>(model.graph().node_size());
+  return nodes > kManyNodes && model.serialized_size() < kLight * nodes;
+}
+
 }  // namespace
 
 Prepared prepare_with_outputs(const Model& model, const SessionOptions& options,
@@ -202,8 +210,9 @@ Prepared prepare(Runtime& runtime, const Model& model, const SessionOptions& opt
             .optimize = options.optimize,
             .inputs = watched.inputs};
   }
-  return options.optimize ? prepare_optimized(runtime, model, options, watched, folder)
-                          : prepare_plain(model, watched, folder);
+  return options.optimize && !is_long_and_light(model)
+             ? prepare_optimized(runtime, model, options, watched, folder)
+             : prepare_plain(model, watched, folder);
 }
 
 }  // namespace halfstep::ort

@@ -83,6 +83,60 @@ def constant_node_in_loop_body() -> Case:
 
 
 @case
+def computed_weight_in_body() -> Case:
+    body = Builder(seed=9)
+    for name in ("inner_a", "inner_b"):
+        body.weight(name, K // 2, K)
+    body.node("Concat", ["inner_a", "inner_b"], "inner_ab", axis=0)
+    body.constant("inner_half", np.float32(0.5))
+    body.node("Mul", ["inner_ab", "inner_half"], "inner_w")
+    body.node("MatMul", ["x", "inner_w"], "then_y")
+    body.output("then_y", None)
+    other = Builder()
+    other.node("Identity", ["x"], "else_y")
+    other.output("else_y", None)
+    b = Builder()
+    b.input("go", [], "bool")
+    b.input("x", [N, K])
+    b.output("y", None)
+    b.node("If", ["go"], "y", then_branch=body.graph("then"), else_branch=other.graph("else"))
+    samples = b.samples(x=(N, K))
+    for sample in samples:
+        sample["go"] = np.array(True)
+    return Case(b.model(), samples)
+
+
+@case
+def weight_of_outer_body_computed_in_inner_body() -> Case:
+    def branch(name: str) -> onnx.GraphProto:
+        inner = Builder()
+        inner.node("Slice", ["mid", "from", "to"], f"{name}_part")
+        inner.node("MatMul", ["x", f"{name}_part"], f"{name}_y")
+        inner.output(f"{name}_y", None)
+        return inner.graph(name)
+
+    body = Builder(seed=9)
+    body.weight("mid", 2 * K, K)
+    body.ints("from", K // 2)
+    body.ints("to", K // 2 + K)
+    body.node("Not", ["go"], "stop")
+    body.node("If", ["stop"], "then_y", then_branch=branch("p"), else_branch=branch("q"))
+    body.output("then_y", None)
+    other = Builder()
+    other.node("Identity", ["x"], "else_y")
+    other.output("else_y", None)
+    b = Builder()
+    b.input("go", [], "bool")
+    b.input("x", [N, K])
+    b.output("y", None)
+    b.node("If", ["go"], "y", then_branch=body.graph("then"), else_branch=other.graph("else"))
+    samples = b.samples(x=(N, K))
+    for sample in samples:
+        sample["go"] = np.array(True)
+    return Case(b.model(), samples)
+
+
+@case
 def weight_in_scan_body() -> Case:
     body = Builder(seed=7)
     body.input("state", [K])
