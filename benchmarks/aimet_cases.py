@@ -220,7 +220,7 @@ def main() -> int:
     parser.add_argument("--version", default="1.0.0")
     parser.add_argument("--halfstep", default="halfstep")
     parser.add_argument("--json", type=Path)
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     command = [arguments.halfstep]
     cases = []
     print(f"     {'case':36} {'ours':>9} {'theirs':>9} {'codes':>12}   (steps of the output)")

@@ -49,7 +49,7 @@ std::vector<std::byte> wide_codes(const std::vector<float>& values, const Encodi
 std::vector<std::byte> quantized(const std::vector<float>& values, const Encoding& encoding,
                                  const Shape& shape, int threads) {
   if (is_wide(encoding)) {
-    return wide_codes(values, encoding, shape);
+    return wide_codes(values, stored_encoding(encoding), shape);  // uint32 goes as int32
   }
   const Mapping mapping = bind(encoding, shape, Role::weight);
   std::vector<std::byte> codes(values.size() * storage_size(encoding.dtype));

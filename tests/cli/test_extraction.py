@@ -119,6 +119,25 @@ def test_int32_codes_beyond_float32(tmp_path, again):
     assert_same(path, again, conv_net(path, big, bias_scale=scale))
 
 
+def test_unsigned_biases(halfstep, tmp_path):
+    """AIMET writes uint32 with zero point 2^31 beside asymmetric weights: int32 with 0 in ONNX."""
+    path, file, out = tmp_path / "m.onnx", tmp_path / "o.json", tmp_path / "out.onnx"
+    b = Builder()
+    b.inputs["x"] = (TensorProto.FLOAT, [1, 3, 6, 6])
+    b.constant("w", floats(4, 3, 3, 3))
+    b.constant("b", np.float32([0.5, -0.25, 100.0, -3.0]))
+    b.add("Conv", ["x", "w", "b"], "y")
+    b.save(path, [1, 4, 4, 4])
+    entry = {"name": "b", "output_dtype": "uint32", "axis": 0, "y_scale": [0.001, 0.01, 0.1, 1.0],
+             "y_zero_point": [2**31] * 4}  # fmt: skip
+    file.write_text(json.dumps({"version": "2.0.0", "encodings": [entry]}))
+    halfstep("encodings", "apply", path, file, "-o", out)
+    graph = onnx.load(out).graph
+    stored = {t.name: onnx.numpy_helper.to_array(t) for t in graph.initializer}
+    np.testing.assert_array_equal(stored["b_quantized"], np.int32([500, -25, 1000, -3]))
+    np.testing.assert_array_equal(stored["b_zero_point"], np.zeros(4, np.int32))
+
+
 @pytest.mark.parametrize("opset", [13, 17, 21, 23])
 def test_opsets(tmp_path, again, opset):
     path = tmp_path / "m.onnx"
