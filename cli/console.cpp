@@ -88,18 +88,20 @@ void print_error(Console& console, std::string_view message, std::string_view he
   console.err << text << std::flush;
 }
 
-void print_diagnostics(Console& console, const Diagnostics& diagnostics, bool verbose) {
+void print_diagnostics(Console& console, const Diagnostics& diagnostics, bool verbose, bool notes) {
+  const auto shown = [&](const Diagnostic& diagnostic) {
+    return notes || is_shown(diagnostic, verbose);
+  };
   std::vector<std::string> rules;  // in the order in which they appear
   for (const Diagnostic& diagnostic : diagnostics) {
-    if (is_shown(diagnostic, verbose) && std::ranges::count(rules, diagnostic.rule) == 0) {
+    if (shown(diagnostic) && std::ranges::count(rules, diagnostic.rule) == 0) {
       rules.push_back(diagnostic.rule);
     }
   }
   for (const std::string& rule : rules) {
     std::size_t count = 0;
     for (const Diagnostic& diagnostic : diagnostics) {
-      if (diagnostic.rule == rule && is_shown(diagnostic, verbose) &&
-          (count++ < kShownOfRule || verbose)) {
+      if (diagnostic.rule == rule && shown(diagnostic) && (count++ < kShownOfRule || verbose)) {
         print_diagnostic(console, diagnostic);
       }
     }

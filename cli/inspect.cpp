@@ -162,7 +162,7 @@ int run_inspect(const InspectArguments& arguments, Console& console) {
   const bool verbose = arguments.common.verbose;
   console.out << head_table(report) << ports_table(report) << ops_table(report, verbose)
               << types_table(report) << weights_table(report, verbose) << encodings_table(report);
-  print_diagnostics(console, report.diagnostics, verbose);
+  print_diagnostics(console, report.diagnostics, verbose, true);
   return 0;
 }
 

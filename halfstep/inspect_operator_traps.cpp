@@ -67,6 +67,7 @@ class OperatorTraps {
   void look_at(int i) {
     const onnx::NodeProto& node = graph_.node(i);
     bodies(i);
+    shared_bias(i);
     if (!is_onnx_domain(node)) {
       return;
     }
@@ -84,6 +85,15 @@ class OperatorTraps {
       }
     } else if (is_one_of(op, {"Add", "Sub", "Where", "Mul"})) {
       mask(i);
+    }
+  }
+
+  void shared_bias(int i) {
+    const onnx::NodeProto& node = graph_.node(i);
+    const std::optional<int> slot = op_facts(node).bias_slot;
+    if (slot && *slot < node.input_size() && index_.constant(node.input(*slot)) != nullptr &&
+        index_.consumers(node.input(*slot)).size() > 1) {
+      count(shared_biases_, node.input(*slot), "'" + node.input(*slot) + "' of " + index_.label(i));
     }
   }
 
@@ -157,6 +167,9 @@ class OperatorTraps {
     tell(body_weights_, Severity::note, "inspect/weight-in-body",
          "operator with weights inside the bodies of If, Loop or Scan: its weights are stored as "
          "integers, its activations stay float");
+    tell(shared_biases_, Severity::note, "inspect/shared-bias",
+         "bias that several nodes read: each gets an int32 copy with the scale that its own input "
+         "and weight ask for");
     tell(recurrent_, Severity::note, "inspect/recurrent",
          "recurrent operator: its weights are stored as integers, it computes in float");
     tell(quantized_, Severity::note, "inspect/already-quantized",
@@ -207,12 +220,17 @@ class OperatorTraps {
   }
 
   void consumed_outputs() {
-    Kind kind;
+    Kind kind, constant;
     for (const auto& output : graph_.output()) {
-      if (!index_.consumers(output.name()).empty()) {
+      if (index_.constant(output.name()) != nullptr) {
+        count(constant, output.name(), "'" + output.name() + "'");
+      } else if (!index_.consumers(output.name()).empty()) {
         count(kind, output.name(), "'" + output.name() + "'");
       }
     }
+    tell(constant, Severity::note, "inspect/constant-output",
+         "constant that is a graph output: callers get the values as they are stored, integers "
+         "behind a DequantizeLinear if it is also a weight");
     tell(kind, Severity::note, "inspect/output-also-read",
          "graph output that nodes read, too: both get the quantized values");
   }
@@ -244,7 +262,8 @@ class OperatorTraps {
   const GraphIndex& index_;
   const onnx::GraphProto& graph_;
   Diagnostics& diagnostics_;
-  Kind body_weights_{}, recurrent_{}, quantized_{}, computed_weights_{}, loose_norms_{}, masks_{};
+  Kind body_weights_{}, shared_biases_{}, recurrent_{}, quantized_{}, computed_weights_{},
+      loose_norms_{}, masks_{};
 };
 
 }  // namespace

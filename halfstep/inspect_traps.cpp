@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,6 +12,7 @@
 
 #include "halfstep/inspect_operator_traps.h"
 #include "halfstep/model/op_facts.h"
+#include "halfstep/model/tensor_role.h"
 #include "halfstep/support/tensor_view.h"
 
 namespace halfstep {
@@ -145,6 +147,35 @@ class Traps {
       add(Severity::warning, "weights/non-finite", name,
           std::to_string(bad) + " of " + std::to_string(values.size()) +
               " values are NaN or infinite");
+    } else {
+      uneven_channels(name, values, shape_of(tensor));
+    }
+  }
+
+  // Channels of which one is more than kUneven times as large as another that is not all zeros.
+  void uneven_channels(const std::string& name, const std::vector<float>& values,
+                       const Shape& shape) {
+    constexpr float kUneven = 100.0F;
+    const auto axis = tensor_role(index_, name).channel_axis;
+    if (!axis || shape.size() < 2 || values.empty()) {
+      return;
+    }
+    const auto channel = static_cast<std::size_t>(*axis);
+    const auto count = static_cast<std::size_t>(shape[channel]);
+    const auto inner = static_cast<std::size_t>(
+        element_count(std::span<const std::int64_t>(shape).subspan(channel + 1)));
+    std::vector<float> largest(count, 0.0F);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      float& top = largest[i / inner % count];
+      top = std::max(top, std::fabs(values[i]));
+    }
+    std::erase(largest, 0.0F);
+    const auto [low, high] = std::minmax_element(largest.begin(), largest.end());
+    if (largest.size() > 1 && *high > kUneven * *low) {
+      add(Severity::note, "inspect/uneven-channels", name,
+          "the largest value of its channels differs by a factor of " +
+              std::to_string(std::llround(*high / *low)) +
+              ": one scale for the whole weight would leave some channels without steps");
     }
   }
 

@@ -67,6 +67,25 @@ void refuse_foreign(Bytes bytes) {
   }
 }
 
+// "ai.onnx" is another spelling of the default domain that engines take and ONNX's checker does
+// not.
+void shorten_default_domain(onnx::ModelProto& proto) {
+  const auto shorten = [](auto& holder) {
+    if (holder.domain() == "ai.onnx") {
+      holder.set_domain("");
+    }
+  };
+  for (auto& opset : *proto.mutable_opset_import()) {
+    shorten(opset);
+  }
+  for (auto& function : *proto.mutable_functions()) {
+    for (auto& opset : *function.mutable_opset_import()) {
+      shorten(opset);
+    }
+  }
+  for_each_node(proto, shorten);
+}
+
 onnx::ModelProto parse(const std::string& stripped) {
   onnx::ModelProto proto;
   if (stripped.size() > kMaxMessage) {
@@ -83,6 +102,7 @@ onnx::ModelProto parse(const std::string& stripped) {
     throw Error(ErrorKind::invalid_file,
                 "is not an ONNX model: it has no graph, IR version or opset");
   }
+  shorten_default_domain(proto);
   return proto;
 }
 

@@ -40,7 +40,12 @@ const char* name(Isa isa) noexcept {
 
 bool available(Isa isa) noexcept {
 #if defined(__x86_64__)
+#if defined(__clang__) && __clang_major__ < 15
+  // Older Clangs do not know the name f16c; processors with AVX2 have both.
+  static const bool avx2 = __builtin_cpu_supports("avx2");
+#else
   static const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
+#endif
   static const bool avx512 =
       avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
