@@ -210,27 +210,28 @@ class QuantizeJob {
   }
 
   void measure(const GraphIndex& graph, const Plan& plan) {
-    const std::vector<ObservedTensor> needed = observed_tensors(plan);
-    std::vector<ObservedTensor> tensors = needed;
+    std::vector<ObservedTensor> tensors = observed_tensors(plan);
+    const bool measures = !tensors.empty();
+    CalibrateOptions options{.threads = request_.threads};
+    if (samples_ != nullptr && request_.check) {
+      add_given_activations(graph, tensors);
+      check_.emplace(graph, tensors, request_.check_samples);
+      check_->attach(options);
+    }
     for (const std::string& name : tensors_before_selection(graph, plan)) {
       tensors.push_back({.name = name, .spec = plan.activations.front().spec});
     }
     CalibrationResult measured;
-    if (!tensors.empty()) {
+    if (measures) {
       require(samples_ != nullptr && engine_ != nullptr,
               "recipe " + request_.recipe +
                   " measures activations on samples: give --calibration DATA (a folder of .npz or "
                   ".npy, or one .npz), or a weight-only recipe such as w8");
     }
-    CalibrateOptions options{.threads = request_.threads};
-    if (samples_ != nullptr && request_.check) {
-      check_.emplace(graph, needed, request_.check_samples);
-      check_->attach(options);
-    }
     if (samples_ != nullptr && (!tensors.empty() || request_.check)) {
       const Phase phase(summary(), "calibrate");
       FirstSamples few(*samples_, request_.check_samples);
-      measured = run_float(tensors.empty() ? few : *samples_, tensors, options);
+      measured = run_float(measures ? *samples_ : few, tensors, measures, options);
       summary().samples = measured.samples;
     }
     const Phase phase(summary(), "weights");
@@ -238,9 +239,22 @@ class QuantizeJob {
                                        request_.threads, progress_, result_.diagnostics);
   }
 
+  /// Tensors that have an encoding already are watched for the check only.
+  void add_given_activations(const GraphIndex& graph, std::vector<ObservedTensor>& tensors) const {
+    const ResolvedSpec range = resolve(
+        {.qparam_calculator_cls = "global_minmax", .policy = Policy::safe}, Role::activation);
+    for (const auto& [tensor, encoding] : given_->table()) {
+      const int producer = graph.producer(tensor);
+      if (!encoding.is_float() && graph.constant(tensor) == nullptr &&
+          (producer >= 0 || graph.is_graph_input(tensor))) {
+        tensors.push_back({.name = tensor, .spec = range});
+      }
+    }
+  }
+
   /// Weights need no run: where the engine can't run the model, only the check is lost.
   CalibrationResult run_float(SampleSource& samples, const std::vector<ObservedTensor>& tensors,
-                              const CalibrateOptions& options) {
+                              bool measures, const CalibrateOptions& options) {
     try {
       CalibrationResult measured = calibrate(result_.model, *engine_, samples, tensors, options,
                                              progress_, result_.diagnostics);
@@ -252,7 +266,7 @@ class QuantizeJob {
       if (error.kind() != ErrorKind::unsupported) {
         throw;
       }
-      if (!tensors.empty()) {
+      if (measures) {
         throw Error(error.kind(),
                     std::string(error.what()) +
                         "; activations are measured by running the float model: give an engine "

@@ -4,13 +4,13 @@
 #include <map>
 #include <set>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "halfstep/frontends/integer_ops.h"
 #include "halfstep/frontends/qdq_constant.h"
 #include "halfstep/frontends/qdq_node.h"
+#include "halfstep/frontends/qdq_patterns.h"
 #include "halfstep/model/graph_editor.h"
 #include "halfstep/model/graph_index.h"
 #include "halfstep/model/node_keys.h"
@@ -86,8 +86,17 @@ class Extractor {
       scales_.insert(node.output(0));
       return;  // the scale of another DequantizeLinear (LPBQ) goes with that one
     }
-    const int barrier = barrier_behind(node, shape_of(*stored));
-    const std::string& read = barrier < 0 ? node.output(0) : index_.graph().node(barrier).output(0);
+    std::string read = node.output(0);
+    std::vector<int> folded{i};
+    const int cast = narrowing_behind(index_, read);
+    const auto take = [&](int tail) {
+      if (tail >= 0) {
+        folded.push_back(tail);
+        read = index_.graph().node(tail).output(0);
+      }
+    };
+    take(cast);
+    take(barrier_behind(model_, index_, read, shape_of(*stored)));
     const QdqMeaning meaning = qdq_meaning(model_, index_, node, read);
     if (!meaning.encoding) {
       note(i, meaning.reason);
@@ -96,22 +105,25 @@ class Extractor {
     const bool renamable = is_renamable(read);
     const std::string* twin = renamable ? find_twin(node, *meaning.encoding) : nullptr;
     const std::string name = twin != nullptr ? *twin
-                             : renamable     ? own_name(node.input(0), read)
+                             : renamable     ? own_name(index_, table_, node.input(0), read)
                                              : read;
     if (name != read) {
       redirect(read, name);
     }
     if (twin == nullptr) {
       const onnx::TensorProto* scale = index_.constant(node.input(1));
-      const bool half = scale != nullptr && scale->data_type() == onnx::TensorProto::FLOAT16;
+      const bool half =
+          cast >= 0 || (scale != nullptr && scale->data_type() == onnx::TensorProto::FLOAT16);
       add_constant(*stored, name, *meaning.encoding, half);
       constants_[node.input(0)].push_back(name);
     }
-    for (const int folded : {i, barrier}) {
-      if (folded >= 0) {
-        editor_.remove_node(folded);
-        removed_.insert(folded);
-      }
+    remove(folded);
+  }
+
+  void remove(const std::vector<int>& nodes) {
+    for (const int node : nodes) {
+      editor_.remove_node(node);
+      removed_.insert(node);
     }
   }
 
@@ -147,24 +159,6 @@ class Extractor {
     return twin == made->second.end() ? nullptr : &*twin;
   }
 
-  /// Tools derive the names of integers and of what is read from that of the float tensor: "w" for
-  /// "w_quantized" and "w_DequantizeLinear_Output". If so, the tensor gets its own name back.
-  [[nodiscard]] std::string own_name(const std::string& stored, const std::string& read) const {
-    for (const std::string_view ending : {"_quantized", "_quant", "_q"}) {
-      if (stored.size() <= ending.size() || !stored.ends_with(ending)) {
-        continue;
-      }
-      const std::string name = stored.substr(0, stored.size() - ending.size());
-      const bool free = index_.producer(name) < 0 && index_.constant(name) == nullptr &&
-                        !index_.is_graph_input(name) && !index_.is_graph_output(name) &&
-                        index_.consumers(name).empty() && table_.find(name) == nullptr;
-      if (free && read.starts_with(name)) {
-        return name;
-      }
-    }
-    return read;
-  }
-
   void redirect(const std::string& from, const std::string& to) {
     for (const Consumer& reader : index_.consumers(from)) {
       if (reader.slot < 0) {
@@ -173,28 +167,6 @@ class Extractor {
         editor_.set_input(reader.node, reader.slot, to);
       }
     }
-  }
-
-  /// The Reshape to the same shape that write_qdq puts behind a constant against the engine's
-  /// fusions; -1 if there is none.
-  [[nodiscard]] int barrier_behind(const onnx::NodeProto& dequantize, const Shape& shape) const {
-    const std::string& name = dequantize.output(0);
-    const auto consumers = index_.consumers(name);
-    if (consumers.size() != 1 || consumers[0].slot != 0 || index_.is_graph_output(name)) {
-      return -1;
-    }
-    const onnx::NodeProto& reader = index_.graph().node(consumers[0].node);
-    const bool ours = reader.op_type() == "Reshape" && reader.input_size() == 2 &&
-                      name.starts_with(reader.output(0) + "_dequantized");
-    const onnx::TensorProto* wanted = ours ? index_.constant(reader.input(1)) : nullptr;
-    if (wanted == nullptr) {
-      return -1;
-    }
-    const std::vector<float> extents = model_.floats(*wanted);
-    const bool same =
-        std::equal(extents.begin(), extents.end(), shape.begin(), shape.end(),
-                   [](float a, std::int64_t b) { return a == static_cast<float>(b); });
-    return same ? consumers[0].node : -1;
   }
 
   [[nodiscard]] bool is_scale(const std::string& tensor) const {
@@ -248,6 +220,9 @@ class Extractor {
       return pair.encoding == pairs[0].encoding;
     });
     const bool whole = alike && !direct.output && direct.nodes.size() == pairs.size();
+    if (whole && fold_between_casts(tensor, pairs)) {
+      return;
+    }
     for (const Pair& pair : pairs) {
       const std::string reason = whole ? whole_obstacle(tensor, pairs) : use_obstacle(pair);
       if (!reason.empty()) {
@@ -304,13 +279,57 @@ class Extractor {
     return {};
   }
 
-  void remove_pair(const Pair& pair) {
-    editor_.remove_node(pair.quantize);
-    removed_.insert(pair.quantize);
-    for (const int i : pair.dequantize) {
-      editor_.remove_node(i);
-      removed_.insert(i);
+  /// Tensors that are not float32 stand between a Cast to float32 before the pairs and Casts back
+  /// behind them: the encoding is theirs. False if these are not all that there is.
+  bool fold_between_casts(const std::string& tensor, const std::vector<Pair>& pairs) {
+    const int widening = index_.producer(tensor);
+    if (widening < 0 || index_.graph().node(widening).op_type() != "Cast") {
+      return false;
     }
+    const std::string& narrow = index_.graph().node(widening).input(0);
+    const int type = index_.type(narrow).elem_type;
+    std::vector<int> casts;
+    std::vector<std::string> outputs;
+    for (const Pair& pair : pairs) {
+      for (const int i : pair.dequantize) {
+        const std::string& from = index_.graph().node(i).output(0);
+        for (const Consumer& reader : index_.consumers(from)) {
+          if (!is_cast(index_, reader, type) || index_.is_graph_output(from)) {
+            return false;
+          }
+          casts.push_back(reader.node);
+          const std::string& to = index_.graph().node(reader.node).output(0);
+          if (index_.is_graph_output(to)) {
+            outputs.push_back(to);
+          }
+        }
+      }
+    }
+    const bool only = index_.consumers(narrow).size() == 1 && !index_.is_graph_output(narrow);
+    const bool output_fits =
+        outputs.empty() || (outputs.size() == 1 && index_.producer(narrow) >= 0);
+    if (type == onnx::TensorProto::FLOAT || casts.empty() || !only || !output_fits) {
+      return false;
+    }
+    const std::string name = outputs.empty() ? narrow : outputs[0];
+    if (name != narrow) {
+      editor_.set_output(index_.producer(narrow), narrow, name);
+    }
+    for (const int cast : casts) {
+      redirect(index_.graph().node(cast).output(0), name);
+    }
+    remove(casts);
+    remove({widening});
+    for (const Pair& pair : pairs) {
+      remove_pair(pair);
+    }
+    table_.set(name, pairs[0].encoding);
+    return true;
+  }
+
+  void remove_pair(const Pair& pair) {
+    remove({pair.quantize});
+    remove(pair.dequantize);
   }
 
   void fold_whole(const std::string& tensor, const Pair& pair) {

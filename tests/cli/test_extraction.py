@@ -168,6 +168,26 @@ def test_float16_scales(tmp_path, again):
     assert [e["name"] for e in entries] == ["x", "w"]
 
 
+def test_float16_models_of_our_own(halfstep, tmp_path, again):
+    """The Casts around Q/DQ of a float16 model go, too: encodings are those of its tensors."""
+    b = Builder(17, 8)
+    b.inputs["x"] = (TensorProto.FLOAT16, [2, 64])
+    b.constant("w", floats(64, 4).astype(np.float16))
+    b.add("MatMul", ["x", "w"], "h")
+    b.add("Relu", ["h"], "y")
+    path, file, first = tmp_path / "m.onnx", tmp_path / "o.json", tmp_path / "first.onnx"
+    b.save(path, [2, 4], elem_type=TensorProto.FLOAT16)
+    entries = [{"name": n, "output_dtype": "uint8", "y_scale": 0.05, "y_zero_point": 128}
+               for n in ("x", "h", "y")]  # fmt: skip
+    entries.append({"name": "w", "output_dtype": "int8", "y_scale": [0.02] * 4, "axis": 1})
+    file.write_text(json.dumps({"version": "2.0.0", "encodings": entries}))
+    halfstep("encodings", "apply", path, file, "-o", first)
+    found = assert_same(first, again, {"x": floats(2, 64).astype(np.float16)})
+    assert sorted(e["name"] for e in found) == ["h", "w", "x", "y"]
+    folded = halfstep("encodings", "from-model", first, "-o", tmp_path / "f.json", "-v")
+    assert "qdq/kept" not in folded.err
+
+
 def test_opset_10(tmp_path, again):
     b = Builder(10, 5)
     b.inputs["x"] = (TensorProto.FLOAT, [2, 64])
