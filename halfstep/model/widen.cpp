@@ -1,6 +1,6 @@
 #include "halfstep/model/widen.h"
 
-#include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "halfstep/model/values.h"

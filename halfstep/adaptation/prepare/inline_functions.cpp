@@ -88,12 +88,16 @@ int inline_functions(Model& model, Diagnostics& diagnostics) {
       continue;
     }
     ++inlined;
+    std::string function = domain;
+    function.append(".").append(name);
+    std::string message = "local function '";
+    message.append(function).append(
+        "' holds operators with weights; its body takes the place of every call, so that they can "
+        "be quantized");
     diagnostics.push_back({.severity = Severity::note,
                            .rule = "prepare/inline-function",
-                           .subject = domain + "." + name,
-                           .message = "local function '" + domain + "." + name +
-                                      "' holds operators with weights; its body takes the place "
-                                      "of every call, so that they can be quantized"});
+                           .subject = std::move(function),
+                           .message = std::move(message)});
   }
   return inlined;
 }
