@@ -1,8 +1,10 @@
-// libFuzzer target: any bytes are either a model, or an Error that says why not.
+// libFuzzer target: any bytes are either a model, or an Error that says why not. What it says of
+// quantization is taken out of it.
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
+#include "halfstep/frontends/qdq.h"
 #include "halfstep/model/graph_index.h"
 #include "halfstep/model/model.h"
 #include "halfstep/support/error.h"
@@ -38,6 +40,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       (void)readable(model, tensor);
     }
     (void)Model::from_bytes(std::as_bytes(std::span(written)), "written");
+    Model folded = model.clone();
+    halfstep::Diagnostics diagnostics;
+    (void)halfstep::extract_qdq(folded, diagnostics);
   } catch (const halfstep::Error& error) {
     if (error.kind() == halfstep::ErrorKind::internal) {
       __builtin_trap();

@@ -99,6 +99,9 @@ class Spelling {
  private:
   void visit(int i) {
     const onnx::NodeProto& node = index_.graph().node(i);
+    if (node.input_size() == 0 || node.output_size() == 0) {
+      return;  // nobody checks operators of other domains
+    }
     std::string reason;
     if (is_matmul_nbits(node)) {
       reason = spell_matmul_nbits(model_, index_, i, editor_, names_, table_);
@@ -123,6 +126,10 @@ class Spelling {
     return index_.constant(tensor) != nullptr;
   }
 
+  [[nodiscard]] std::int64_t scale_count(const onnx::NodeProto& node, int first) const {
+    return element_count(shape_of(*index_.constant(input(node, first + 1))));
+  }
+
   [[nodiscard]] std::string obstacle(const onnx::NodeProto& node, const IntegerOp& op,
                                      const std::vector<int>& operands) const {
     for (const int first : operands) {
@@ -130,6 +137,16 @@ class Spelling {
           (!input(node, first + 2).empty() && !is_constant(input(node, first + 2)))) {
         return "a scale or zero point is computed";
       }
+      if (scale_count(node, first) < 1) {
+        return "a scale is empty";
+      }
+    }
+    if (input(node, op.result).empty() && op.op_type != "QGemm") {
+      return "the scale of its output is missing";
+    }
+    const bool product = op.float_op == "MatMul" || op.float_op == "Gemm";
+    if (product && scale_count(node, operands[0]) > 1) {
+      return "its left operand has a scale for each row";
     }
     if (!input(node, op.result).empty() && !is_constant(input(node, op.result))) {
       return "the scale of its output is computed";

@@ -47,7 +47,9 @@ std::string read(const GraphIndex& index, const onnx::NodeProto& node, NBits& re
   if (result.bits != 2 && result.bits != 4 && result.bits != 8) {
     return "it stores " + std::to_string(result.bits) + " bits a value; 2, 4 and 8 are read";
   }
-  if (result.k <= 0 || result.n <= 0 || result.block <= 0 || result.k % result.block != 0) {
+  constexpr std::int64_t kLargest = std::int64_t{1} << 30;
+  if (result.k > kLargest || result.n > kLargest || result.k <= 0 || result.n <= 0 ||
+      result.block <= 0 || result.k % result.block != 0) {
     return "blocks of " + std::to_string(result.block) + " do not divide its " +
            std::to_string(result.k) + " rows";
   }

@@ -13,7 +13,7 @@ namespace {
 
 bool is_op(const onnx::NodeProto& node, const char* op_type) {
   const std::string& domain = node.domain();
-  return node.op_type() == op_type &&
+  return node.op_type() == op_type && node.input_size() >= 2 && node.output_size() >= 1 &&
          (domain.empty() || domain == "ai.onnx" || domain == "com.microsoft");
 }
 

@@ -33,7 +33,7 @@ int barrier_behind(const Model& model, const GraphIndex& index, const std::strin
   const bool ours = reader.op_type() == "Reshape" && reader.input_size() == 2 &&
                     name.starts_with(reader.output(0) + "_dequantized");
   const onnx::TensorProto* wanted = ours ? index.constant(reader.input(1)) : nullptr;
-  if (wanted == nullptr) {
+  if (wanted == nullptr || wanted->data_type() != onnx::TensorProto::INT64) {
     return -1;
   }
   const std::vector<float> extents = model.floats(*wanted);
