@@ -26,6 +26,9 @@ SpecOrFloat read_spec(const JsonReader& reader, std::string_view key) {
   }
   try {
     QuantizationSpec spec = spec_from_json(value);
+    require(spec.uneven_blocks == UnevenBlocks::by_policy,
+            "uneven_blocks is not for recipes; \"weight_fallback\" says what happens to a weight "
+            "that blocks do not divide");
     if (!value.contains("policy")) {
       spec.policy = Policy::safe;
     }

@@ -150,6 +150,15 @@ class MinMaxRangeCalculator final : public RangeCalculatorBase {
   Policy policy_;
 };
 
+class DefaultFakeQuantize final : public FakeQuantizeImplBase {
+ public:
+  void quantize_and_fake_quantize(const FloatView& x, const Mapping& mapping,
+                                  std::span<std::byte> q, const FloatSpan& y,
+                                  int threads) const override {
+    halfstep::quantize_and_fake_quantize(x, mapping, q, y, threads);
+  }
+};
+
 template <typename Calculator>
 std::unique_ptr<QParamsCalculatorBase> make(const ResolvedSpec& spec) {
   return std::make_unique<Calculator>(spec);
@@ -193,6 +202,13 @@ void FakeQuantizeImplBase::fake_quantize(const FloatView& x, const Mapping& mapp
   halfstep::fake_quantize(x, mapping, y, threads);
 }
 
+void FakeQuantizeImplBase::quantize_and_fake_quantize(const FloatView& x, const Mapping& mapping,
+                                                      std::span<std::byte> q, const FloatSpan& y,
+                                                      int threads) const {
+  quantize(x, mapping, q, threads);
+  fake_quantize(x, mapping, y, threads);
+}
+
 Registry<QParamsCalculatorMaker>& qparams_calculators() {
   static Registry<QParamsCalculatorMaker> registry(
       "qparams calculator", {{"default", make_default},
@@ -214,7 +230,7 @@ Registry<RangeCalculatorMaker>& range_calculators() {
 Registry<FakeQuantizeMaker>& fake_quantizers() {
   static Registry<FakeQuantizeMaker> registry(
       "fake quantizer",
-      {{"default", [](const ResolvedSpec&) { return std::make_unique<FakeQuantizeImplBase>(); }}});
+      {{"default", [](const ResolvedSpec&) { return std::make_unique<DefaultFakeQuantize>(); }}});
   return registry;
 }
 

@@ -60,6 +60,10 @@ class FakeQuantizeImplBase {
                           int threads) const;
   virtual void fake_quantize(const FloatView& x, const Mapping& mapping, const FloatSpan& y,
                              int threads) const;
+  /// Codes and values at once: here one after the other; "default" needs one pass over memory.
+  virtual void quantize_and_fake_quantize(const FloatView& x, const Mapping& mapping,
+                                          std::span<std::byte> q, const FloatSpan& y,
+                                          int threads) const;
 };
 
 using QParamsCalculatorMaker =

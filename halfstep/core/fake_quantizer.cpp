@@ -70,7 +70,8 @@ FakeQuantize::FakeQuantize(const ResolvedSpec& spec)
     : spec_(spec),
       range_calculator_(make_range_calculator(spec)),
       calculator_(make_qparams_calculator(spec)),
-      implementation_(make_fake_quantizer(spec)) {}
+      implementation_(make_fake_quantizer(spec)),
+      fitted_{spec, {}, {}} {}
 
 void FakeQuantize::forward(const FloatView& x, const FloatSpan& y, int threads) {
   if (observer_enabled_) {
@@ -83,16 +84,34 @@ void FakeQuantize::forward(const FloatView& x, const FloatSpan& y, int threads) 
   fake_quantize(x, y, threads);
 }
 
+void FakeQuantize::forward_with_codes(const FloatView& x, std::span<std::byte> q,
+                                      const FloatSpan& y, int threads) {
+  if (observer_enabled_) {
+    observe(x, threads);
+  }
+  if (disabled_ || !fake_quant_enabled_) {
+    throw Error(ErrorKind::unsupported,
+                disabled_
+                    ? "the blocks of a tensor did not divide, so the quantizer is off and there "
+                      "are no codes; choose another block size or uneven_blocks \"pad\""
+                    : "the fake quantization is off and there are no codes; turn it on");
+  }
+  with_mapping(shape_of(x), [&](const Mapping& mapping) {
+    implementation_->quantize_and_fake_quantize(x, mapping, q, y, threads);
+  });
+}
+
 void FakeQuantize::observe(const FloatView& x, int threads) {
   const Shape& shape = shape_of(x);
   if (disabled_) {
     return;
   }
-  if (spec_->policy == Policy::reference && has_uneven_blocks(spec_->granularity, shape)) {
+  if (uneven_blocks(spec_.spec()) == UnevenBlocks::skip &&
+      has_uneven_blocks(spec_->granularity, shape)) {
     disabled_ = true;
     return;
   }
-  const UnitGrid grid = unit_grid(spec_->granularity, shape, spec_.role());
+  const UnitGrid grid = unit_grid(spec_, shape);
   check_not_empty(grid);
   check_counts(grid);
   if (!frozen()) {
@@ -125,20 +144,18 @@ void FakeQuantize::update(const FloatView& x, const UnitGrid& grid, int threads)
 }
 
 void FakeQuantize::store_qparams(const UnitGrid& grid) {
-  qparams_ = qparams_of(calculator_->range(), spec_, grid, true);
+  fitted_ = {spec_, grid, qparams_of(calculator_->range(), spec_, grid, true)};
   counts_ = grid.counts;
   scalar_ = counts_.empty();
 }
 
 StoredQParams FakeQuantize::calculate_qparams() const {
-  if (!observed()) {
-    throw Error(ErrorKind::unsupported,
-                "no batch has been observed yet; call the quantizer on data first");
-  }
+  require_observed();
+  const QParams& qparams = fitted_.qparams;
   StoredQParams stored{.shape = counts_,
-                       .scale = qparams_.scale,
-                       .zero_point = qparams_.zero_point,
-                       .minval = qparams_.minval};
+                       .scale = qparams.scale,
+                       .zero_point = qparams.zero_point,
+                       .minval = qparams.minval};
   if (is_floating(spec_->dtype)) {
     stored.zero_point.clear();
   } else if (spec_->qformulation == Formulation::minval) {
@@ -147,26 +164,46 @@ StoredQParams FakeQuantize::calculate_qparams() const {
   return stored;
 }
 
-Mapping FakeQuantize::mapping(const Shape& shape) const {
+void FakeQuantize::require_observed() const {
   if (!observed()) {
     throw Error(ErrorKind::unsupported,
                 "no batch has been observed yet; call the quantizer on data first");
   }
-  UnitGrid grid = unit_grid(spec_->granularity, shape, spec_.role());
+}
+
+Mapping FakeQuantize::mapping(const Shape& shape) const {
+  require_observed();
+  UnitGrid grid = unit_grid(spec_, shape);
   check_counts(grid);
-  return {.spec = spec_, .grid = std::move(grid), .qparams = qparams_};
+  return {.spec = spec_, .grid = std::move(grid), .qparams = fitted_.qparams};
+}
+
+template <typename Work>
+void FakeQuantize::with_mapping(const Shape& shape, Work work) const {
+  // Parameters of small blocks are large: they are copied only for another shape.
+  if (observed() && fitted_.grid.shape == shape && fitted_.grid.counts.size() == shape.size()) {
+    work(fitted_);
+  } else {
+    work(mapping(shape));
+  }
 }
 
 void FakeQuantize::quantize(const FloatView& x, std::span<std::byte> q, int threads) const {
-  implementation_->quantize(x, mapping(shape_of(x)), q, threads);
+  with_mapping(shape_of(x), [&](const Mapping& mapping) {
+    implementation_->quantize(x, mapping, q, threads);
+  });
 }
 
 void FakeQuantize::dequantize(std::span<const std::byte> q, const FloatSpan& x, int threads) const {
-  implementation_->dequantize(q, mapping(shape_of(x)), x, threads);
+  with_mapping(shape_of(x), [&](const Mapping& mapping) {
+    implementation_->dequantize(q, mapping, x, threads);
+  });
 }
 
 void FakeQuantize::fake_quantize(const FloatView& x, const FloatSpan& y, int threads) const {
-  implementation_->fake_quantize(x, mapping(shape_of(x)), y, threads);
+  with_mapping(shape_of(x), [&](const Mapping& mapping) {
+    implementation_->fake_quantize(x, mapping, y, threads);
+  });
 }
 
 void FakeQuantize::set_granularity(const Granularity& granularity) {
@@ -180,13 +217,14 @@ void FakeQuantize::set_granularity(const Granularity& granularity) {
   range_calculator_ = make_range_calculator(spec_);
   calculator_ = make_qparams_calculator(spec_);
   implementation_ = make_fake_quantizer(spec_);
+  fitted_ = {spec_, {}, {}};
 }
 
 void FakeQuantize::reset() {
   calculator_->reset();
   counts_.clear();
   scalar_ = false;
-  qparams_ = {};
+  fitted_ = {spec_, {}, {}};
   observer_enabled_ = fake_quant_enabled_ = true;
   disabled_ = false;
 }
@@ -196,9 +234,9 @@ Json FakeQuantize::state() const {
   state["observed"] = observed();
   state["shape"] = shape_json(counts_);
   state["calculator"] = calculator_->state();
-  state["scale"] = internal::numbers_json(qparams_.scale);
-  state["zero_point"] = qparams_.zero_point;
-  state["minval"] = internal::numbers_json(qparams_.minval);
+  state["scale"] = internal::numbers_json(fitted_.qparams.scale);
+  state["zero_point"] = fitted_.qparams.zero_point;
+  state["minval"] = internal::numbers_json(fitted_.qparams.minval);
   return state;
 }
 
@@ -214,7 +252,7 @@ void FakeQuantize::load_state(const Json& state) {
   } else {
     counts_.clear();
     scalar_ = false;
-    qparams_ = {};
+    fitted_ = {spec_, {}, {}};
   }
 }
 

@@ -30,9 +30,9 @@ struct StoredQParams {
 /// quantization itself come from the registries by the names in the spec.
 ///
 /// Fresh, the observer and the fake quantization are on. With both bounds of float_range given the
-/// parameters stay after the first batch. Under Policy::reference a tensor whose blocks do not
-/// divide turns the quantizer off for good (`disabled`) and passes through; under Policy::safe it
-/// is an error. Not for use by several threads at once.
+/// parameters stay after the first batch. A tensor whose blocks do not divide is handled as the
+/// spec's uneven_blocks says: `skip` turns the quantizer off for good (`disabled`), and tensors
+/// pass through. Not for use by several threads at once.
 class FakeQuantize {
  public:
   /// Errors: invalid_argument for a spec that breaks a rule.
@@ -43,6 +43,11 @@ class FakeQuantize {
   /// x. Errors: invalid_argument for an empty tensor, an axis or block that does not fit, another
   ///         parameter shape than before; unsupported with the observer off before any batch.
   void forward(const FloatView& x, const FloatSpan& y, int threads = 1);
+  /// The same, and the codes of y to q, in one pass over memory.
+  /// Errors: also unsupported where there are no codes: the fake quantization is off, or the
+  ///         quantizer turned itself off.
+  void forward_with_codes(const FloatView& x, std::span<std::byte> q, const FloatSpan& y,
+                          int threads = 1);
   /// Observes x only.
   void observe(const FloatView& x, int threads = 1);
 
@@ -84,6 +89,10 @@ class FakeQuantize {
   void check_counts(const UnitGrid& grid) const;
   void store_qparams(const UnitGrid& grid);
   [[nodiscard]] bool frozen() const;
+  void require_observed() const;
+  /// Calls `work` with the mapping for a tensor of `shape`.
+  template <typename Work>
+  void with_mapping(const Shape& shape, Work work) const;
 
   ResolvedSpec spec_;
   std::unique_ptr<RangeCalculatorBase> range_calculator_;
@@ -91,7 +100,7 @@ class FakeQuantize {
   std::unique_ptr<FakeQuantizeImplBase> implementation_;
   Shape counts_{};       ///< shape of the parameters; empty before the first batch
   bool scalar_ = false;  ///< a batch of rank 0 was seen: counts_ stays empty
-  QParams qparams_{};
+  Mapping fitted_;  ///< to the last batch; its parameters are void before the first one
   bool observer_enabled_ = true;
   bool fake_quant_enabled_ = true;
   bool disabled_ = false;

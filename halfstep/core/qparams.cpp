@@ -1,3 +1,5 @@
+#include "halfstep/core/kernels/qparams/qparams.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -33,19 +35,6 @@ class Arithmetic {
 float max_abs(float min, float max) {
   return std::isnan(min) || std::isnan(max) ? std::numeric_limits<float>::quiet_NaN()
                                             : std::max(std::abs(min), std::abs(max));
-}
-
-/// The symmetric loop of the usual type, without the detour over `Arithmetic`.
-void symmetric_scales(const Ranges& ranges, float half_range, float eps,
-                      std::vector<float>& scales) {
-  const float* min = ranges.min.data();
-  const float* max = ranges.max.data();
-  for (std::size_t i = 0; i < scales.size(); ++i) {
-    const float low = -min[i];  // zero is joined: low and high are >= 0, or both NaN
-    const float high = max[i];
-    const float scale = (low > high ? low : high) / half_range;
-    scales[i] = scale < eps ? eps : scale;
-  }
 }
 
 /// NaN stays.
@@ -90,26 +79,67 @@ QParams empty_qparams(std::size_t units, const ResolvedSpec& spec, bool with_min
   return qparams;
 }
 
+/// The zero point of the symmetric schemes; of float formats quant_max + quant_min is 0, it too.
+std::int32_t middle_code(const ResolvedSpec& spec) {
+  return is_floating(spec->dtype)
+             ? 0
+             : to_zero_point(std::trunc((spec.quant_max() + spec.quant_min() + 1) / 2), spec);
+}
+
+/// The usual cases, in vectors. False if there is one that needs care; `qparams` is then void.
+bool fast_qparams(const Ranges& ranges, const ResolvedSpec& spec, QParams& qparams) {
+  const auto eps = static_cast<float>(spec->eps);
+  const kernels::RangeArgs args{ranges.min.data(), ranges.max.data(), ranges.min.size()};
+  float* minval = qparams.minval.empty() ? nullptr : qparams.minval.data();
+  if (ranges.dtype != Dtype::float32 || spec->qscheme == Scheme::symmetric_aimet ||
+      bits(spec->dtype) > 16) {
+    return false;
+  }
+  if (spec->qscheme != Scheme::asymmetric) {
+    const auto half_range = static_cast<float>((spec.quant_max() - spec.quant_min()) / 2);
+    kernels::symmetric_qparams(args, half_range, eps, qparams.scale.data(), minval);
+    std::fill(qparams.zero_point.begin(), qparams.zero_point.end(), middle_code(spec));
+    return true;
+  }
+  if (minval != nullptr) {
+    qparams.minval = ranges.min;
+  }
+  const kernels::ZeroPointRange codes{static_cast<float>(spec.quant_min()),
+                                      static_cast<float>(spec.quant_max()),
+                                      to_zero_point(std::nan(""), spec)};
+  const bool finite =
+      kernels::asymmetric_qparams(args, static_cast<float>(spec.quant_max() - spec.quant_min()),
+                                  eps, codes, qparams.scale.data(), qparams.zero_point.data());
+  return finite || spec->policy == Policy::reference;
+}
+
+/// Both ends of the range fit.
+float aimet_scale(float min, float max, std::int32_t middle, const ResolvedSpec& spec,
+                  const Arithmetic& in_type) {
+  if (std::isnan(min) || std::isnan(max)) {
+    return std::numeric_limits<float>::quiet_NaN();
+  }
+  const auto above = static_cast<float>(spec.quant_max() - middle);
+  const auto below = static_cast<float>(spec.quant_min() - middle);
+  return std::max(in_type.divide(max, above), in_type.divide(min, below));
+}
+
 QParams affine_qparams(const Ranges& ranges, const ResolvedSpec& spec, bool with_minval) {
-  const Arithmetic in_type(ranges.dtype);
-  const bool asymmetric = spec->qscheme == Scheme::asymmetric;
-  const auto eps = in_type.round(static_cast<float>(spec->eps));
-  const auto half_range = static_cast<float>((spec.quant_max() - spec.quant_min()) / 2);
-  // Of float formats quant_max + quant_min is 0: the zero point too.
-  const std::int32_t middle =
-      is_floating(spec->dtype) || asymmetric
-          ? 0
-          : to_zero_point(std::trunc((spec.quant_max() + spec.quant_min() + 1) / 2), spec);
   QParams qparams = empty_qparams(ranges.min.size(), spec, with_minval);
-  if (!asymmetric && ranges.dtype == Dtype::float32 && qparams.minval.empty()) {
-    symmetric_scales(ranges, half_range, eps, qparams.scale);
-    std::fill(qparams.zero_point.begin(), qparams.zero_point.end(), middle);
+  if (fast_qparams(ranges, spec, qparams)) {
     return qparams;
   }
+  const Arithmetic in_type(ranges.dtype);
+  const bool asymmetric = spec->qscheme == Scheme::asymmetric;
+  const bool aimet = spec->qscheme == Scheme::symmetric_aimet;
+  const auto eps = in_type.round(static_cast<float>(spec->eps));
+  const auto half_range = static_cast<float>((spec.quant_max() - spec.quant_min()) / 2);
+  const std::int32_t middle = asymmetric ? 0 : middle_code(spec);
   for (std::size_t i = 0; i < ranges.min.size(); ++i) {
     const float min = ranges.min[i];
     const float max = ranges.max[i];
     const float scale = asymmetric ? asymmetric_scale(min, max, spec, in_type)
+                        : aimet    ? aimet_scale(min, max, middle, spec, in_type)
                                    : in_type.divide(max_abs(min, max), half_range);
     qparams.scale[i] = at_least(scale, eps);
     qparams.zero_point[i] =
@@ -155,7 +185,7 @@ QParams choose_qparams(const Ranges& ranges, const ResolvedSpec& spec, const Uni
 }
 
 Mapping fit(const TensorView<const float>& x, const ResolvedSpec& spec, int threads) {
-  UnitGrid grid = unit_grid(spec->granularity, x.shape(), spec.role());
+  UnitGrid grid = unit_grid(spec, x.shape());
   const bool bounds_given = spec->float_min.has_value() && spec->float_max.has_value();
   const auto units = static_cast<std::size_t>(grid.units());
   const Ranges ranges =

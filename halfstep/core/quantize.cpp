@@ -11,8 +11,10 @@
 #include "halfstep/core/kernels/minifloat/minifloat.h"
 #include "halfstep/core/kernels/quantize/quantize.h"
 #include "halfstep/core/minifloat.h"
+#include "halfstep/core/padding.h"
 #include "halfstep/core/plan.h"
 #include "halfstep/core/quantize_wide.h"
+#include "halfstep/core/strided.h"
 #include "halfstep/support/error.h"
 
 namespace halfstep {
@@ -195,85 +197,126 @@ class TileRunner {
   TileParams all_{};
 };
 
+/// What goes in and out: x null to dequantize, codes and y null where they are not wanted.
 template <typename T>
-void widen_tile(const T* x, const Tile& tile, std::vector<float>& values) {
-  values.resize(static_cast<std::size_t>(tile.rows * tile.length));
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    values[i] = to_float(x[i]);
-  }
-}
+struct Views {
+  const TensorView<const T>* x = nullptr;
+  std::byte* codes = nullptr;  ///< row-major
+  const TensorView<T>* y = nullptr;
+};
 
-/// x (null: dequantize) to codes and y as wanted, all row-major. A type other than float32 goes
-/// through a buffer. A tile of bounded size is contiguous: whole rows, or a part of one.
+/// x (null: dequantize) to codes and y as wanted. Of float32 that lies in one piece the kernels
+/// take what they get; everything else goes through a buffer, tile by tile. A tile of bounded size
+/// is one run of values: whole rows, or a part of one.
 template <typename T>
-void process(const T* x, const Mapping& mapping, std::byte* codes, T* y, int threads) {
-  const TileRunner runner(mapping, x == nullptr);
+void process(const Views<T>& views, const Mapping& mapping, int threads) {
+  const TileRunner runner(mapping, views.x == nullptr);
   const std::size_t code_size = storage_size(mapping.spec->dtype);
-  const bool direct = std::is_same_v<T, float>;
+  constexpr bool kFloat = std::is_same_v<T, float>;
+  const bool direct_x = kFloat && (views.x == nullptr || views.x->contiguous());
+  const bool direct_y = kFloat && (views.y == nullptr || views.y->contiguous());
   const Plan plan(mapping.grid);
   const bool short_rows = plan.row_length() < kShortRow;
-  const std::int64_t most = direct && !short_rows ? kWhole : kBuffer;
+  const std::int64_t most = direct_x && direct_y && !short_rows ? kWhole : kBuffer;
   plan.for_each(threads, most, [&](std::int64_t, const Tile& tile) {
     thread_local Scratch scratch;
-    const auto at = static_cast<std::size_t>(tile.element);
-    Piece piece{.codes = codes == nullptr ? nullptr : codes + at * code_size};
-    if constexpr (direct) {
-      piece.x = x == nullptr ? nullptr : x + at;
-      piece.y = y == nullptr ? nullptr : y + at;
-      runner.run(tile, piece, scratch);
-    } else {
-      scratch.values.resize(static_cast<std::size_t>(tile.rows * tile.length));
-      if (x != nullptr) {
-        widen_tile(x + at, tile, scratch.values);
-      }
+    const std::int64_t count = tile.rows * tile.length;
+    Piece piece;
+    if (views.codes != nullptr) {
+      piece.codes = views.codes + static_cast<std::size_t>(tile.element) * code_size;
+    }
+    if (!direct_x || !direct_y) {
+      scratch.values.resize(static_cast<std::size_t>(count));
+    }
+    if constexpr (kFloat) {
+      piece.x = views.x == nullptr || !direct_x ? nullptr : views.x->data() + tile.element;
+      piece.y = views.y == nullptr || !direct_y ? nullptr : views.y->data() + tile.element;
+    }
+    if (views.x != nullptr && !direct_x) {
+      internal::gather(*views.x, tile.element, count, scratch.values.data());
       piece.x = scratch.values.data();
-      piece.y = y == nullptr ? nullptr : scratch.values.data();
-      runner.run(tile, piece, scratch);
-      for (std::size_t i = 0; y != nullptr && i < scratch.values.size(); ++i) {
-        y[at + i] = from_float<T>(scratch.values[i]);
-      }
+    }
+    if (views.y != nullptr && !direct_y) {
+      piece.y = scratch.values.data();
+    }
+    runner.run(tile, piece, scratch);
+    if (views.y != nullptr && !direct_y) {
+      internal::spread(scratch.values.data(), *views.y, tile.element, count);
     }
   });
 }
 
+/// float64 is computed as such, and codes of 32 bits need more than float32 holds.
 template <typename T>
-void dispatch(const T* x, const Mapping& mapping, std::byte* codes, T* y, int threads) {
-  // float64 is computed as such, and codes of 32 bits need more than float32 holds.
-  if constexpr (std::is_same_v<T, double>) {
-    internal::quantize_wide(x, mapping, codes, y);
-  } else if (bits(mapping.spec->dtype) > 16) {
-    internal::quantize_wide(x, mapping, codes, y);
-  } else {
-    process(x, mapping, codes, y, threads);
+void process_wide(const Views<T>& views, const Mapping& mapping) {
+  std::vector<T> x, y;
+  const T* in = views.x == nullptr ? nullptr : views.x->data();
+  if (views.x != nullptr && !views.x->contiguous()) {
+    x = contiguous_copy(*views.x);
+    in = x.data();
+  }
+  T* out = views.y == nullptr ? nullptr : views.y->data();
+  if (views.y != nullptr && !views.y->contiguous()) {
+    y.resize(static_cast<std::size_t>(views.y->size()));
+    out = y.data();
+  }
+  internal::quantize_wide(in, mapping, views.codes, out);
+  if (!y.empty()) {
+    scatter(y, *views.y);
   }
 }
 
-/// Contiguous data for any strides of x and y; y gets its values at the end.
 template <typename T>
-void with_strides(const TensorView<const T>* x, const Mapping& mapping, std::byte* codes,
-                  const TensorView<T>* y, int threads) {
-  std::vector<T> x_copy, y_copy;
-  const T* in = nullptr;
-  if (x != nullptr) {
-    in = x->data();
-    if (!x->contiguous()) {
-      x_copy = contiguous_copy(*x);
-      in = x_copy.data();
-    }
+void run(const Views<T>& views, const Mapping& mapping, int threads) {
+  if (std::is_same_v<T, double> || bits(mapping.spec->dtype) > 16) {
+    process_wide(views, mapping);
+  } else {
+    process(views, mapping, threads);
   }
-  T* out = nullptr;
-  if (y != nullptr) {
-    out = y->data();
-    if (!y->contiguous()) {
-      y_copy.resize(static_cast<std::size_t>(y->size()));
-      out = y_copy.data();
-    }
+}
+
+/// Through copies in which the last units are as long as the others.
+template <typename T>
+void run_padded(const Views<T>& views, const Mapping& mapping, int threads) {
+  const Shape& shape = mapping.grid.shape;
+  const Mapping whole{mapping.spec, internal::padded(mapping.grid), mapping.qparams};
+  const Shape& padded = whole.grid.shape;
+  const auto count = static_cast<std::size_t>(element_count(padded));
+  const std::size_t code_size = storage_size(mapping.spec->dtype);
+  std::vector<std::byte> codes(views.codes == nullptr ? 0 : count * code_size);
+  std::vector<T> values(count);
+  if (views.x != nullptr) {
+    values = internal::resized(contiguous_copy(*views.x), shape, padded);
+  } else {
+    internal::resize_values(views.codes, shape, codes.data(), padded, code_size);
   }
-  if (element_count(mapping.grid.shape) > 0) {
-    dispatch(in, mapping, codes, out, threads);
+  const TensorView<T> y(values.data(), padded);
+  const TensorView<const T> x = y;
+  run(Views<T>{.x = views.x == nullptr ? nullptr : &x,
+               .codes = views.codes == nullptr ? nullptr : codes.data(),
+               .y = views.y == nullptr ? nullptr : &y},
+      whole, threads);
+  if (views.x != nullptr && views.codes != nullptr) {
+    internal::resize_values(codes.data(), padded, views.codes, shape, code_size);
   }
-  if (y != nullptr && !y->contiguous()) {
-    scatter(y_copy, *y);
+  if (views.y != nullptr) {
+    scatter(internal::resized(values, padded, shape), *views.y);
+  }
+}
+
+template <typename T>
+void dispatch(const Views<T>& views, const Mapping& mapping, int threads) {
+  if (element_count(mapping.grid.shape) == 0) {
+    return;
+  }
+  if (mapping.grid.uneven()) {
+    run_padded(views, mapping, threads);
+  } else if (views.x != nullptr && views.y != nullptr && internal::entangled(*views.x, *views.y)) {
+    const std::vector<T> copy = contiguous_copy(*views.x);
+    const TensorView<const T> x(copy.data(), views.x->shape());
+    run(Views<T>{.x = &x, .codes = views.codes, .y = views.y}, mapping, threads);
+  } else {
+    run(views, mapping, threads);
   }
 }
 
@@ -293,7 +336,7 @@ void quantize(const FloatView& x, const Mapping& mapping, std::span<std::byte> q
   check_codes(q.size(), mapping);
   std::visit(
       [&]<typename T>(const TensorView<const T>& view) {
-        with_strides<T>(&view, mapping, q.data(), nullptr, threads);
+        dispatch<T>({.x = &view, .codes = q.data()}, mapping, threads);
       },
       x);
 }
@@ -306,7 +349,7 @@ void dequantize(std::span<const std::byte> q, const Mapping& mapping, const Floa
       [&]<typename T>(const TensorView<T>& view) {
         // The kernels take one set of arguments for both ways; these codes are only read.
         auto* codes = const_cast<std::byte*>(q.data());  // NOLINT(*-const-cast)
-        with_strides<T>(nullptr, mapping, codes, &view, threads);
+        dispatch<T>({.codes = codes, .y = &view}, mapping, threads);
       },
       x);
 }
@@ -316,7 +359,7 @@ void fake_quantize(const FloatView& x, const Mapping& mapping, const FloatSpan& 
   check_mapping(mapping, shape_of(y));
   std::visit(
       [&]<typename T>(const TensorView<const T>& view) {
-        with_strides<T>(&view, mapping, nullptr, &same_type<T>(y), threads);
+        dispatch<T>({.x = &view, .y = &same_type<T>(y)}, mapping, threads);
       },
       x);
 }
@@ -328,7 +371,7 @@ void quantize_and_fake_quantize(const FloatView& x, const Mapping& mapping, std:
   check_codes(q.size(), mapping);
   std::visit(
       [&]<typename T>(const TensorView<const T>& view) {
-        with_strides<T>(&view, mapping, q.data(), &same_type<T>(y), threads);
+        dispatch<T>({.x = &view, .codes = q.data(), .y = &same_type<T>(y)}, mapping, threads);
       },
       x);
 }

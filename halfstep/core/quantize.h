@@ -18,6 +18,8 @@ struct UnitGrid {
   Shape counts{};  ///< units along each axis; also the shape of the parameters
   Shape sizes{};   ///< values of one unit along each axis
   [[nodiscard]] std::int64_t units() const noexcept { return element_count(counts); }
+  /// Whether some last unit is shorter than the others.
+  [[nodiscard]] bool uneven() const noexcept;
   bool operator==(const UnitGrid&) const = default;
 };
 
@@ -49,9 +51,13 @@ struct Mapping {
   QParams qparams;
 };
 
+/// `pad` lets the last block of an axis be shorter.
 /// Errors: invalid_argument for an axis out of range, a block that does not divide (naming axis,
 /// extent, block).
-[[nodiscard]] UnitGrid unit_grid(const Granularity& granularity, const Shape& shape, Role role);
+[[nodiscard]] UnitGrid unit_grid(const Granularity& granularity, const Shape& shape, Role role,
+                                 bool pad = false);
+/// The units of a tensor under a spec, which may ask for shorter last blocks.
+[[nodiscard]] UnitGrid unit_grid(const ResolvedSpec& spec, const Shape& shape);
 /// Whether the only thing wrong with `shape` is a block that does not divide its axis.
 [[nodiscard]] bool has_uneven_blocks(const Granularity& granularity, const Shape& shape) noexcept;
 
@@ -77,6 +83,8 @@ struct Mapping {
 /// Formula: symmetric   scale = max(max_abs / ((quant_max - quant_min) / 2), eps)
 ///          asymmetric  scale = max((max - min) / (quant_max - quant_min), eps),
 ///                      zero_point = clamp(quant_min - round(min / scale), quant_min, quant_max)
+///          symmetric_aimet  scale = max(max / (quant_max - z), min / (quant_min - z), eps), with
+///                      the zero point z of symmetric
 ///          e8m0        scale = 2^e, e from max_abs by e8m0_mode
 ///          lpbq        block = max(max / quant_max, min / quant_min) along a block, channel scale
 ///          =

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "halfstep/core/minifloat.h"
+#include "halfstep/core/padding.h"
 #include "halfstep/core/plan.h"
 #include "halfstep/support/error.h"
 
@@ -176,7 +177,19 @@ void gradient_mask(const FloatView& x, const Mapping& mapping, std::span<std::by
                                                  " bytes; the parameters were made for " +
                                                  to_text(mapping.grid.shape));
   }
-  std::visit([&](const auto& view) { mark(contiguous_copy(view), mapping, mask); }, x);
+  if (!mapping.grid.uneven()) {
+    std::visit([&](const auto& view) { mark(contiguous_copy(view), mapping, mask); }, x);
+    return;
+  }
+  const Mapping whole{mapping.spec, internal::padded(mapping.grid), mapping.qparams};
+  std::vector<std::byte> padded(static_cast<std::size_t>(element_count(whole.grid.shape)));
+  std::visit(
+      [&](const auto& view) {
+        mark(internal::resized(contiguous_copy(view), view.shape(), whole.grid.shape), whole,
+             padded);
+      },
+      x);
+  internal::resize_values(padded.data(), whole.grid.shape, mask.data(), mapping.grid.shape, 1);
 }
 
 }  // namespace halfstep

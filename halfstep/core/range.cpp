@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "halfstep/core/kernels/minmax/minmax.h"
+#include "halfstep/core/padding.h"
 #include "halfstep/core/plan.h"
 #include "halfstep/core/quantize.h"
+#include "halfstep/core/strided.h"
 #include "halfstep/support/error.h"
 
 namespace halfstep {
@@ -75,34 +77,29 @@ bool widen(const float* x, const Tile& tile, Accumulator& ranges) {
   return kernels.columns(x, rows, static_cast<std::size_t>(tile.row_stride), length, min, max);
 }
 
-/// The values of a tile as float32: where they lie, or widened into `buffer`.
+/// The values of a tile as float32: where they lie, or gathered into `buffer`.
 template <typename T>
-const float* as_float(const T* data, Tile& tile, std::vector<float>& buffer) {
+const float* as_float(const TensorView<const T>& x, bool direct, Tile& tile,
+                      std::vector<float>& buffer) {
   if constexpr (std::is_same_v<T, float>) {
-    return data + tile.element;
-  } else {
-    buffer.resize(static_cast<std::size_t>(tile.rows * tile.length));
-    std::size_t at = 0;
-    for (std::int64_t row = 0; row < tile.rows; ++row) {
-      const T* from = data + tile.element + row * tile.row_stride;
-      for (std::int64_t i = 0; i < tile.length; ++i) {
-        buffer[at++] = to_float(from[i]);
-      }
+    if (direct) {
+      return x.data() + tile.element;
     }
-    tile.row_stride = tile.length;
-    return buffer.data();
   }
-}
-
-template <typename T>
-std::int64_t tile_size() {
-  return std::is_same_v<T, float> ? std::numeric_limits<std::int64_t>::max() / 2 : kBuffer;
+  // A bounded tile is one run of values: whole rows, or a part of one.
+  const std::int64_t count = tile.rows * tile.length;
+  buffer.resize(static_cast<std::size_t>(count));
+  internal::gather(x, tile.element, count, buffer.data());
+  return buffer.data();
 }
 
 /// All values, NaN left out; `nan` tells whether there was one.
 template <typename T>
-Accumulator fast_ranges(const T* data, const UnitGrid& grid, int threads, bool& nan) {
+Accumulator fast_ranges(const TensorView<const T>& x, const UnitGrid& grid, int threads,
+                        bool& nan) {
   const Plan plan(grid);
+  const bool direct = std::is_same_v<T, float> && x.contiguous();
+  const std::int64_t most = direct ? std::numeric_limits<std::int64_t>::max() / 2 : kBuffer;
   const auto units = static_cast<std::size_t>(grid.units());
   const bool shared = plan.parts_are_disjoint(threads);
   const std::int64_t parts = shared ? 1 : plan.parts(threads);
@@ -111,10 +108,10 @@ Accumulator fast_ranges(const T* data, const UnitGrid& grid, int threads, bool& 
     accumulators.emplace_back(units);
   }
   std::atomic<bool> any_nan{false};
-  plan.for_each(threads, tile_size<T>(), [&](std::int64_t part, Tile tile) {
+  plan.for_each(threads, most, [&](std::int64_t part, Tile tile) {
     thread_local std::vector<float> buffer;
-    const float* x = as_float(data, tile, buffer);
-    if (widen(x, tile, accumulators[static_cast<std::size_t>(shared ? 0 : part)])) {
+    if (widen(as_float(x, direct, tile, buffer), tile,
+              accumulators[static_cast<std::size_t>(shared ? 0 : part)])) {
       any_nan.store(true, std::memory_order_relaxed);
     }
   });
@@ -127,7 +124,8 @@ Accumulator fast_ranges(const T* data, const UnitGrid& grid, int threads, bool& 
 
 /// One value at a time, with NaN and infinities counted, and left out or kept by `policy`.
 template <typename T>
-Accumulator careful_ranges(const T* data, const UnitGrid& grid, Policy policy, Ranges& counts) {
+Accumulator careful_ranges(const TensorView<const T>& x, const UnitGrid& grid, Policy policy,
+                           Ranges& counts) {
   Accumulator ranges(static_cast<std::size_t>(grid.units()));
   std::vector<bool> has_nan(ranges.min.size());
   const Plan plan(grid);
@@ -144,11 +142,13 @@ Accumulator careful_ranges(const T* data, const UnitGrid& grid, Policy policy, R
       ranges.max[unit] = std::max(ranges.max[unit], v);
     }
   };
+  std::vector<float> values(static_cast<std::size_t>(kBuffer));
   plan.for_each(1, kBuffer, [&](std::int64_t, const Tile& tile) {
+    internal::gather(x, tile.element, tile.rows * tile.length, values.data());
+    std::size_t at = 0;
     for (std::int64_t row = 0; row < tile.rows; ++row) {
-      const T* from = data + tile.element + row * tile.row_stride;
       for (std::int64_t i = 0; i < tile.length; ++i) {
-        look_at(to_float(from[i]), static_cast<std::size_t>(tile.unit + (tile.columns ? i : row)));
+        look_at(values[at++], static_cast<std::size_t>(tile.unit + (tile.columns ? i : row)));
       }
     }
   });
@@ -160,33 +160,45 @@ Accumulator careful_ranges(const T* data, const UnitGrid& grid, Policy policy, R
   return ranges;
 }
 
-/// Of units without values: [0, 0]. False if a bound is infinite; the ranges are then void.
-bool finish(Accumulator& ranges) {
-  bool finite = true;
-  for (std::size_t i = 0; i < ranges.min.size(); ++i) {
-    const float min = ranges.min[i];
-    const float max = ranges.max[i];
-    const bool empty = min > max;
-    finite = finite && (empty || (min != -kInfinity && max != kInfinity));
-    // -0 becomes +0, so that the order in which values were seen does not show.
-    ranges.min[i] = empty ? 0.0F : min + 0.0F;
-    ranges.max[i] = empty ? 0.0F : max + 0.0F;
-  }
-  return finite;
-}
-
 template <typename T>
-Ranges measure(const T* data, const UnitGrid& grid, Policy policy, int threads) {
+Ranges measure(const TensorView<const T>& x, const UnitGrid& grid, Policy policy, int threads) {
   Ranges result;
   bool nan = false;
-  Accumulator ranges = fast_ranges(data, grid, threads, nan);
+  Accumulator ranges = fast_ranges(x, grid, threads, nan);
+  const auto finish = [](Accumulator& found) {
+    return kernels::finish_ranges(found.min.data(), found.max.data(), found.min.size());
+  };
   if (!finish(ranges) || nan) {
-    ranges = careful_ranges(data, grid, policy, result);
+    ranges = careful_ranges(x, grid, policy, result);
     finish(ranges);
   }
   result.min = std::move(ranges.min);
   result.max = std::move(ranges.max);
   return result;
+}
+
+/// NaN and infinities in a tensor.
+template <typename T>
+void count_special(const TensorView<const T>& x, Ranges& counts) {
+  counts.nan_count = counts.infinity_count = 0;
+  for (const T value : contiguous_copy(x)) {
+    counts.nan_count += std::isnan(to_float(value)) ? 1 : 0;
+    counts.infinity_count += std::isinf(to_float(value)) ? 1 : 0;
+  }
+}
+
+/// With a copy in which the last units are as long as the others.
+template <typename T>
+Ranges measure_padded(const TensorView<const T>& x, const UnitGrid& grid, Policy policy,
+                      int threads) {
+  const UnitGrid whole = internal::padded(grid);
+  const std::vector<T> values = internal::resized(contiguous_copy(x), grid.shape, whole.shape);
+  const TensorView<const T> view(values.data(), whole.shape);
+  Ranges ranges = measure(view, whole, policy, threads);
+  if (ranges.nan_count + ranges.infinity_count > 0) {
+    count_special(x, ranges);  // not those that were repeated
+  }
+  return ranges;
 }
 
 float rounded_to(double bound, Dtype dtype) {
@@ -205,13 +217,9 @@ Ranges measure_range(const FloatView& x, const UnitGrid& grid, Policy policy, in
                                                  ", the shape its units were made for");
   }
   return std::visit(
-      [&]<typename T>(const TensorView<T>& view) {
-        Ranges ranges;
-        if (view.contiguous()) {
-          ranges = measure(view.data(), grid, policy, threads);
-        } else {
-          ranges = measure(contiguous_copy(view).data(), grid, policy, threads);
-        }
+      [&]<typename T>(const TensorView<const T>& view) {
+        Ranges ranges = grid.uneven() ? measure_padded(view, grid, policy, threads)
+                                      : measure(view, grid, policy, threads);
         const bool narrow = dtype_of<T>() == Dtype::float16 || dtype_of<T>() == Dtype::bfloat16;
         ranges.dtype = narrow && policy == Policy::reference ? dtype_of<T>() : Dtype::float32;
         return ranges;
@@ -228,14 +236,13 @@ Ranges with_zero_and_bounds(Ranges ranges, const QuantizationSpec& spec) {
   if (spec.float_min && spec.float_max) {
     ranges.dtype = Dtype::float32;  // nothing of the data is left
   }
-  for (float& min : ranges.min) {
-    min = spec.float_min ? rounded_to(*spec.float_min, ranges.dtype) : min;
-    min = min > 0 ? 0.0F : min + 0.0F;
+  if (spec.float_min) {
+    std::fill(ranges.min.begin(), ranges.min.end(), rounded_to(*spec.float_min, ranges.dtype));
   }
-  for (float& max : ranges.max) {
-    max = spec.float_max ? rounded_to(*spec.float_max, ranges.dtype) : max;
-    max = max < 0 ? 0.0F : max + 0.0F;
+  if (spec.float_max) {
+    std::fill(ranges.max.begin(), ranges.max.end(), rounded_to(*spec.float_max, ranges.dtype));
   }
+  kernels::join_zero(ranges.min.data(), ranges.max.data(), ranges.min.size());
   return ranges;
 }
 

@@ -40,6 +40,13 @@ void check_types(const QuantizationSpec& spec, Problems& problems) {
   if (spec.dtype == Dtype::int1 && spec.qscheme == Scheme::symmetric_with_clipping) {
     problems.push_back("qscheme: symmetric_with_clipping leaves int1 only the value 0");
   }
+  if (spec.qscheme == Scheme::symmetric_aimet && bits(spec.dtype) == 1) {
+    problems.push_back("qscheme: symmetric_aimet leaves " + std::string(name(spec.dtype)) +
+                       " no value above 0");
+  }
+  if (spec.qscheme == Scheme::symmetric_aimet && spec.qformulation == Formulation::minval) {
+    problems.push_back("qformulation: \"minval\" with symmetric_aimet; only \"zp\" is possible");
+  }
   if (spec.scale_dtype && *spec.scale_dtype != Dtype::float8_e8m0fnu) {
     problems.push_back("scale_dtype: " + in_quotes(name(*spec.scale_dtype)) +
                        "; only null and \"float8_e8m0fnu\" exist");
@@ -270,6 +277,17 @@ std::string_view name(Policy policy) noexcept {
 std::string_view name(E8m0Mode mode) noexcept {
   return internal::name_in(internal::kE8m0Modes, mode);
 }
+std::string_view name(UnevenBlocks blocks) noexcept {
+  return internal::name_in(internal::kUnevenBlocks, blocks);
+}
+
+UnevenBlocks uneven_blocks(const QuantizationSpec& spec) noexcept {
+  if (spec.uneven_blocks != UnevenBlocks::by_policy) {
+    return spec.uneven_blocks;
+  }
+  return spec.policy == Policy::reference ? UnevenBlocks::skip : UnevenBlocks::error;
+}
+
 std::string_view name(Backend backend) noexcept {
   return internal::name_in(internal::kBackends, backend);
 }

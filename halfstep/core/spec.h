@@ -19,6 +19,9 @@ enum class Scheme : std::uint8_t {
   symmetric,                ///< scale = max_abs / ((quant_max - quant_min) / 2)
   symmetric_with_clipping,  ///< signed: quant range [-(2^(b-1) - 1), 2^(b-1) - 1]
   asymmetric,
+  /// scale = max(max / (quant_max - z), min / (quant_min - z)), z the zero point of `symmetric`:
+  /// both ends of the range fit. As AIMET's symmetric quantizers.
+  symmetric_aimet,
 };
 enum class Formulation : std::uint8_t { zp, minval };
 enum class Role : std::uint8_t { weight, activation, lut };
@@ -26,6 +29,10 @@ enum class Role : std::uint8_t { weight, activation, lut };
 /// docs/policies.md lists.
 enum class Policy : std::uint8_t { reference, safe };
 enum class E8m0Mode : std::uint8_t { floor, ceil, fit, even };
+/// What happens to a tensor whose extent a block does not divide: `by_policy` is `skip` under
+/// Policy::reference and `error` under Policy::safe; `skip` leaves the tensor as it is; `pad` gives
+/// it a last block that is shorter.
+enum class UnevenBlocks : std::uint8_t { by_policy, error, skip, pad };
 
 struct PerTensor {
   bool operator==(const PerTensor&) const = default;
@@ -69,6 +76,7 @@ struct QuantizationSpec {
   double averaging_constant = 0.01;     ///< of moving_average
   Policy policy = Policy::reference;
   E8m0Mode e8m0_mode = E8m0Mode::floor;
+  UnevenBlocks uneven_blocks = UnevenBlocks::by_policy;  ///< JSON: null, "error", "skip", "pad"
   Json extra =
       Json::object();  ///< fields of a subclass, passed to the constructors of its components
   bool operator==(const QuantizationSpec&) const = default;
@@ -124,6 +132,9 @@ struct QuantRange {
   return spec.extra;
 }
 
+/// uneven_blocks of the spec, its policy's choice filled in.
+[[nodiscard]] UnevenBlocks uneven_blocks(const QuantizationSpec& spec) noexcept;
+
 /// Where the result is to go; each place has limits of its own.
 enum class Backend : std::uint8_t { coreml, coreai, onnx, qnn };
 /// Errors: unsupported, listing every reason why `backend` can't express the spec:
@@ -139,5 +150,6 @@ void check_export(const QuantizationSpec& spec, Backend backend, Role role);
 [[nodiscard]] std::string_view name(Formulation formulation) noexcept;
 [[nodiscard]] std::string_view name(Policy policy) noexcept;
 [[nodiscard]] std::string_view name(E8m0Mode mode) noexcept;
+[[nodiscard]] std::string_view name(UnevenBlocks blocks) noexcept;
 
 }  // namespace halfstep

@@ -161,7 +161,7 @@ class SpecReader {
   [[nodiscard]] const Problems& problems() const { return problems_; }
 
  private:
-  static constexpr std::array<std::string_view, 14> kFields = {"dtype",
+  static constexpr std::array<std::string_view, 15> kFields = {"dtype",
                                                                "qscheme",
                                                                "qformulation",
                                                                "granularity",
@@ -174,6 +174,7 @@ class SpecReader {
                                                                "averaging_constant",
                                                                "policy",
                                                                "e8m0_mode",
+                                                               "uneven_blocks",
                                                                "extra"};
 
   void wrong(const std::string& field, const Json& value, const std::string& expected) {
@@ -216,6 +217,10 @@ class SpecReader {
       take(internal::kPolicies, key, value, spec_.policy);
     } else if (key == "e8m0_mode") {
       take(internal::kE8m0Modes, key, value, spec_.e8m0_mode);
+    } else if (key == "uneven_blocks") {
+      if (!value.is_null()) {
+        take(internal::kUnevenBlocks, key, value, spec_.uneven_blocks);
+      }
     } else {
       return false;
     }

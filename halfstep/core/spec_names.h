@@ -14,10 +14,11 @@ namespace halfstep::internal {
 template <typename Enum, std::size_t kCount>
 using NameTable = std::array<std::pair<Enum, std::string_view>, kCount>;
 
-inline constexpr NameTable<Scheme, 3> kSchemes = {{
+inline constexpr NameTable<Scheme, 4> kSchemes = {{
     {Scheme::symmetric, "symmetric"},
     {Scheme::symmetric_with_clipping, "symmetric_with_clipping"},
     {Scheme::asymmetric, "asymmetric"},
+    {Scheme::symmetric_aimet, "symmetric_aimet"},
 }};
 inline constexpr NameTable<Formulation, 2> kFormulations = {{
     {Formulation::zp, "zp"},
@@ -37,6 +38,11 @@ inline constexpr NameTable<E8m0Mode, 4> kE8m0Modes = {{
     {E8m0Mode::ceil, "ceil"},
     {E8m0Mode::fit, "fit"},
     {E8m0Mode::even, "even"},
+}};
+inline constexpr NameTable<UnevenBlocks, 3> kUnevenBlocks = {{
+    {UnevenBlocks::error, "error"},
+    {UnevenBlocks::skip, "skip"},
+    {UnevenBlocks::pad, "pad"},
 }};
 inline constexpr NameTable<Backend, 4> kBackends = {{
     {Backend::coreml, "coreml"},

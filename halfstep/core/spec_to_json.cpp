@@ -52,6 +52,8 @@ Json to_json(const QuantizationSpec& spec) {
   json["averaging_constant"] = spec.averaging_constant;
   json["policy"] = name(spec.policy);
   json["e8m0_mode"] = name(spec.e8m0_mode);
+  json["uneven_blocks"] =
+      spec.uneven_blocks == UnevenBlocks::by_policy ? Json() : Json(name(spec.uneven_blocks));
   if (!spec.extra.empty()) {
     json["extra"] = spec.extra;
   }

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from halfstep._errors import InvalidArgument
+
 Array = npt.NDArray[Any]
 
 
@@ -63,6 +65,13 @@ def is_torch_tensor(value: Any) -> bool:
 
 
 def _from_torch(tensor: Any) -> Array:
+    device = str(getattr(tensor, "device", "cpu"))
+    layout = str(getattr(tensor, "layout", "torch.strided"))
+    if device != "cpu" or layout != "torch.strided":
+        raise InvalidArgument(
+            f"a torch tensor on the device {device} with the layout {layout}; expected a dense one "
+            "on the cpu: use .cpu() or .to_dense() first"
+        )
     tensor = tensor.detach()
     name = str(tensor.dtype).removeprefix("torch.")
     try:

@@ -20,9 +20,9 @@ class FakeQuantize:
     Shapes:  parameters keep the rank of the tensor, one value for each unit; a later tensor may
              have other extents where that leaves their shape as it is
     Units:   scale in units of x per step, zero_point in steps, minval in units of x
-    Edge:    with both bounds of float_range the parameters stay after the first batch. Under the
-             policy "reference", a tensor whose blocks do not divide turns the quantizer off
-             (`disabled`) and passes through; under "safe" it is an error
+    Edge:    with both bounds of float_range the parameters stay after the first batch. A tensor
+             whose blocks do not divide is handled as the spec's uneven_blocks says: "skip" turns
+             the quantizer off (`disabled`), and tensors pass through
     Errors:  InvalidArgument for an empty tensor, a type that is no float, an axis or a block that
              does not fit; Unsupported (a RuntimeError) for parameters before the first batch
     Source:  coreai_opt fake quantizers
@@ -61,6 +61,18 @@ class FakeQuantize:
         """The same as forward()."""
         return self.forward(x)
 
+    def forward_with_codes(self, x: Any, *, codes: Any = None, out: Any = None) -> tuple[Any, Any]:
+        """Observes x if the observer is on; returns (quantize(x), fake_quantize(x)) of one pass.
+
+        The codes lie in `codes`, a row-major array of their type, and the values in `out`, which
+        may be x, if these are given.
+
+        Errors: also Unsupported (a RuntimeError) if there are no codes: the fake quantization is
+                off, or the quantizer turned itself off (`disabled`).
+        """
+        q, y = self._native.forward_with_codes(x, codes, out, self.threads)
+        return like(x, q, codes), like(x, y, out)
+
     def observe(self, x: Any) -> None:
         """Observes x and returns nothing."""
         self._native.observe(x, self.threads)
@@ -78,13 +90,15 @@ class FakeQuantize:
         """quant_min under the minval formulation: x' = (q - quant_offset) * scale + minval."""
         return self._native.calculate_qparams().quant_offset
 
-    def quantize(self, x: Any) -> Any:
+    def quantize(self, x: Any, *, out: Any = None) -> Any:
         """The codes of x under the parameters found so far, one element each.
+
+        In `out`, a row-major array of their type, if it is given.
 
         int8 or uint8 up to 8 bits, wider integers as they are; float formats one byte, FP4 in its
         low nibble.
         """
-        return like(x, self._native.quantize(x, self.threads))
+        return like(x, self._native.quantize(x, out, self.threads), out)
 
     def dequantize(self, q: Any, *, dtype: DtypeLike = "float32", out: Any = None) -> Any:
         """The values of the codes q. Formula: x' = (q - zero_point) * scale"""
@@ -130,7 +144,7 @@ class FakeQuantize:
 
     @property
     def disabled(self) -> bool:
-        """Whether blocks did not divide a tensor under the policy "reference"."""
+        """Whether blocks did not divide a tensor and uneven_blocks is "skip"."""
         return self._native.disabled
 
     def set_granularity(self, granularity: QuantizationGranularity | Mapping[str, Any]) -> None:

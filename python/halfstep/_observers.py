@@ -63,7 +63,7 @@ class ObserverBase:
         self._eps = np.array([given["eps"]], np.float32)
         self._reduce_range = bool(given["reduce_range"])
         self._kind: Any = None
-        """An empty torch tensor if the last input was one: answers are of the same kind."""
+        """A small torch tensor if the last input was one: answers are of the same kind."""
 
     @classmethod
     def _class_name(cls) -> str:
@@ -81,7 +81,10 @@ class ObserverBase:
                 before.
         """
         self._native.observe(x_orig)
-        self._kind = x_orig[:0] if is_torch_tensor(x_orig) and x_orig.ndim else None
+        if is_torch_tensor(x_orig):
+            self._kind = x_orig[:0] if x_orig.ndim else x_orig.detach()
+        else:
+            self._kind = None
         return x_orig
 
     def __call__(self, x_orig: Any) -> Any:

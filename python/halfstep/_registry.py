@@ -58,6 +58,20 @@ class _Member:
         return _core.registered_components(cls._family)
 
     @classmethod
+    def field_of(cls, value: Any, problems: list[str]) -> Any:
+        """The registered name of a class; anything else is left to the checks of the spec.
+
+        What is wrong with a class is added to `problems`.
+        """
+        if not isinstance(value, type):
+            return value
+        try:
+            return cls.name_of(value)
+        except InvalidArgument as error:
+            problems.append(str(error))
+            return cls.registered()[0]
+
+    @classmethod
     def name_of(cls, value: "str | type") -> str:
         """The registered name of a class; a name is itself.
 
@@ -138,9 +152,13 @@ class RangeCalculatorBase(_Member):
     def split(x: Array, grid: _core.UnitGrid) -> Array:
         """The values of each unit in a row of their own.
 
-        Shapes: (*grid.counts, values of a unit); a unit's values in row-major order.
+        Shapes: (*grid.counts, values of a unit); a unit's values in row-major order. A shorter last
+                unit is filled up with its last values.
         """
         rank = len(grid.shape)
+        missing = [n * s - e for n, s, e in zip(grid.counts, grid.sizes, grid.shape, strict=True)]
+        if any(missing):
+            x = np.pad(x, [(0, count) for count in missing], mode="edge")
         pairs = [extent for pair in zip(grid.counts, grid.sizes, strict=True) for extent in pair]
         blocks = x.reshape(pairs).transpose([*range(0, 2 * rank, 2), *range(1, 2 * rank, 2)])
         return blocks.reshape(*grid.counts, -1) if rank else x.reshape(1)

@@ -20,6 +20,7 @@ class QuantizationScheme(StrEnum):
     SYMMETRIC = "symmetric"
     SYMMETRIC_WITH_CLIPPING = "symmetric_with_clipping"
     ASYMMETRIC = "asymmetric"
+    SYMMETRIC_AIMET = "symmetric_aimet"
 
 
 class QuantizationFormulation(StrEnum):
@@ -115,16 +116,19 @@ class QuantizationSpec(CompressionSpec):
                      x' = (q - quant_min) * scale + minval
              symmetric   scale = max_abs / ((quant_max - quant_min) / 2)
              asymmetric  scale = (max - min) / (quant_max - quant_min)
+             symmetric_aimet  scale = max(max / (quant_max - z), min / (quant_min - z)) with the
+                         zero point z of symmetric, so that both ends of the range fit
              max_abs, min and max of a unit, zero joined; round is to nearest, ties to even
     Units:   scale in units of x per step, zero_point in steps, minval in units of x
     Errors:  InvalidArgument that lists all broken rules at once, each with field, value, rule
-    Source:  coreai_opt.quantization.QuantizationSpec; eps, averaging_constant, policy and e8m0_mode
-             are fields of our own
+    Source:  coreai_opt.quantization.QuantizationSpec; eps, averaging_constant, policy, e8m0_mode
+             and uneven_blocks are fields of our own, symmetric_aimet is AIMET's
 
     Args:
         dtype: int1 to int8, uint1 to uint8, int16, uint16, int32, uint32, float8_e4m3fn,
             float8_e5m2, float4_e2m1fn_x2, as a name or as a dtype of NumPy, ml_dtypes or torch.
-        qscheme: "symmetric", "symmetric_with_clipping" or "asymmetric" (integers).
+        qscheme: "symmetric"; integers also "symmetric_with_clipping", "asymmetric",
+            "symmetric_aimet".
         qformulation: "zp" or "minval" (integers).
         granularity: a QuantizationGranularity or its dict.
         fake_quantize_cls: "default", or a registered name or class.
@@ -138,6 +142,9 @@ class QuantizationSpec(CompressionSpec):
         policy: "reference" gives the bits of coreai_opt; "safe" leaves NaN and infinity out of
             statistics, counts them, and keeps ranges from overflowing.
         e8m0_mode: "floor", "ceil", "fit" or "even": how a scale becomes a power of two.
+        uneven_blocks: what happens to a tensor that blocks do not divide: "error"; "skip", it is
+            left as it is; "pad", its last block is shorter. None: "skip" under the policy
+            "reference", "error" under "safe".
 
     Classes are given by name or as the class, and read back as the name.
     """
@@ -158,34 +165,54 @@ class QuantizationSpec(CompressionSpec):
         averaging_constant: float = 0.01,
         policy: str = "reference",
         e8m0_mode: str = "floor",
+        uneven_blocks: str | None = None,
         **extra: Any,
     ) -> None:
+        problems: list[str] = []
         fields = {
             "dtype": plain_name(dtype),
             "qscheme": qscheme,
             "qformulation": qformulation,
             "granularity": _plain_granularity(granularity),
-            "fake_quantize_cls": FakeQuantizeImplBase.name_of(fake_quantize_cls),
-            "qparam_calculator_cls": QParamsCalculatorBase.name_of(qparam_calculator_cls),
-            "range_calculator_cls": RangeCalculatorBase.name_of(range_calculator_cls),
+            "fake_quantize_cls": FakeQuantizeImplBase.field_of(fake_quantize_cls, problems),
+            "qparam_calculator_cls": QParamsCalculatorBase.field_of(
+                qparam_calculator_cls, problems
+            ),
+            "range_calculator_cls": RangeCalculatorBase.field_of(range_calculator_cls, problems),
             "float_range": float_range,
             "scale_dtype": None if scale_dtype is None else plain_name(scale_dtype),
             "eps": eps,
             "averaging_constant": averaging_constant,
             "policy": policy,
             "e8m0_mode": e8m0_mode,
+            "uneven_blocks": uneven_blocks,
         }
-        native = _core.Spec(fields | self._with_defaults(extra), list(self._extra_defaults))
+        native = self._checked(fields | self._with_defaults(extra, problems), problems)
         object.__setattr__(self, "_native", native)
         object.__setattr__(self, "_fields", native.to_dict())
 
     @classmethod
-    def _with_defaults(cls, extra: dict[str, Any]) -> dict[str, Any]:
+    def _checked(cls, fields: dict[str, Any], problems: list[str]) -> _core.Spec:
+        """The native spec. Errors: InvalidArgument with its problems and those found before."""
+        title = "quantization spec:"
+        try:
+            native = _core.Spec(fields, list(cls._extra_defaults))
+            if not problems:
+                return native
+        except InvalidArgument as error:
+            problems = [*str(error).removeprefix(title).strip().split("\n  "), *problems]
+        raise InvalidArgument(
+            "\n  ".join([title, *problems]) if problems[1:] else f"{title} {problems[0]}"
+        )
+
+    @classmethod
+    def _with_defaults(cls, extra: dict[str, Any], problems: list[str]) -> dict[str, Any]:
         values = dict(extra)
         for name, default in cls._extra_defaults.items():
             if name not in values:
                 if default is inspect.Parameter.empty:
-                    raise InvalidArgument(f"{cls.__name__}: the field {name!r} is missing")
+                    problems.append(f"{name}: is missing; {cls.__name__} has no default for it")
+                    continue
                 values[name] = default
         return values
 

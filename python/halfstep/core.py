@@ -8,8 +8,9 @@ Arrays are NumPy arrays or torch tensors of float16, bfloat16, float32 or float6
 the same kind. Nothing is copied on the way in, whatever the strides.
 """
 
+from collections.abc import Iterator, Sequence
 from collections.abc import Mapping as _Mapping
-from collections.abc import Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -25,34 +26,65 @@ __all__ = [
     "Mapping",
     "Ranges",
     "UnitGrid",
+    "active_kernels",
     "choose_qparams",
     "dequantize",
     "fake_quantize",
     "fake_quantize_affine",
     "fit",
+    "forced_kernels",
     "gradient_mask",
+    "kernel_names",
     "make_mapping",
     "measure_range",
     "pack",
     "quantize",
     "quantize_affine",
+    "quantize_and_fake_quantize",
     "unit_grid",
     "unpack",
 ]
+
+
+def kernel_names() -> list[str]:
+    """The instruction sets this machine has kernels for; their results are the same bits."""
+    return _core.kernel_names()
+
+
+def active_kernels() -> str:
+    """The one in use: the last of kernel_names() unless another is forced."""
+    return _core.active_kernels()
+
+
+@contextmanager
+def forced_kernels(name: str) -> Iterator[None]:
+    """`with forced_kernels("avx2"):` makes the whole process use this instruction set.
+
+    Errors: InvalidArgument if this machine cannot run it.
+    """
+    forced = _core.ForcedKernels(name)
+    try:
+        yield
+    finally:
+        forced.release()
 
 
 def unit_grid(
     granularity: QuantizationGranularity | _Mapping[str, Any],
     shape: Sequence[int],
     role: str = "weight",
+    *,
+    pad: bool = False,
 ) -> UnitGrid:
     """How a tensor of `shape` splits into units that share parameters.
+
+    pad lets the last block of an axis be shorter.
 
     Errors: InvalidArgument for an axis out of range, or a block that does not divide, naming axis,
             extent and block.
     """
     plain = QuantizationGranularity.from_dict(granularity).to_dict()
-    return UnitGrid(plain, list(shape), role)
+    return UnitGrid(plain, list(shape), role, pad)
 
 
 def measure_range(x: Any, grid: UnitGrid, *, policy: str = "reference", threads: int = 1) -> Ranges:
@@ -102,8 +134,8 @@ def make_mapping(
     return Mapping(spec._native, role, list(shape), *flat)
 
 
-def quantize(x: Any, mapping: Mapping, *, threads: int = 1) -> Any:
-    """The codes of x, one element each.
+def quantize(x: Any, mapping: Mapping, *, out: Any = None, threads: int = 1) -> Any:
+    """The codes of x, one element each; in `out`, a row-major array of their type, if it is given.
 
     Formula: q = clamp(round(x / scale) + zero_point, quant_min, quant_max)
              minval: q = clamp(round((x - minval) / scale) + quant_min, quant_min, quant_max)
@@ -111,7 +143,7 @@ def quantize(x: Any, mapping: Mapping, *, threads: int = 1) -> Any:
              byte, FP4 in its low nibble
     Edge:    ties round to even; infinities become the end codes
     """
-    return like(x, _core.quantize_array(x, mapping, threads))
+    return like(x, _core.quantize_array(x, mapping, out, threads), out)
 
 
 def dequantize(
@@ -128,6 +160,18 @@ def dequantize(
 def fake_quantize(x: Any, mapping: Mapping, *, out: Any = None, threads: int = 1) -> Any:
     """dequantize(quantize(x)) in one pass, in the type of x; `out` may be x."""
     return like(x, _core.fake_quantize_array(x, mapping, out, threads), out)
+
+
+def quantize_and_fake_quantize(
+    x: Any, mapping: Mapping, *, codes: Any = None, out: Any = None, threads: int = 1
+) -> tuple[Any, Any]:
+    """(quantize(x), fake_quantize(x)) in one pass over memory.
+
+    The codes lie in `codes`, a row-major array of their type, and the values in `out`, which may be
+    x, if these are given.
+    """
+    q, y = _core.quantize_and_fake_quantize_array(x, mapping, codes, out, threads)
+    return like(x, q, codes), like(x, y, out)
 
 
 def gradient_mask(x: Any, mapping: Mapping) -> Any:

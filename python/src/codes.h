@@ -29,7 +29,11 @@ void unlocked(Work work) {
 [[nodiscard]] std::span<const std::byte> codes_of(nanobind::handle value, Dtype dtype,
                                                   Tensor& keep);
 
-/// The memory of a new, row-major array.
+/// A row-major array for codes: `out` if it is given, else a new one.
+/// Errors: invalid_argument if `out` has another type or shape, is read-only or not row-major.
+[[nodiscard]] nanobind::object codes_output(const Shape& shape, Dtype dtype, nanobind::handle out);
+
+/// The memory of a row-major array.
 [[nodiscard]] std::span<std::byte> bytes_of(const nanobind::object& array);
 
 }  // namespace halfstep::python

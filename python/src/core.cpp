@@ -10,6 +10,7 @@ void bind_core(nb::module_& module) {
   bind_families(module);
   bind_fake_quantize(module);
   bind_observers(module);
+  bind_kernels(module);
 }
 
 }  // namespace halfstep::python

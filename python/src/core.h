@@ -17,6 +17,7 @@ void bind_arrays(nb::module_& module);
 void bind_families(nb::module_& module);
 void bind_fake_quantize(nb::module_& module);
 void bind_observers(nb::module_& module);
+void bind_kernels(nb::module_& module);
 
 /// Errors: invalid_argument with the names there are.
 [[nodiscard]] Role parse_role(std::string_view name);

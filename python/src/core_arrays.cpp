@@ -15,12 +15,22 @@
 namespace halfstep::python {
 namespace {
 
-AnyArray quantize_array(nb::handle x, const Mapping& mapping, int threads) {
+AnyArray quantize_array(nb::handle x, const Mapping& mapping, nb::handle out, int threads) {
   const FloatArray input = floats_of(x, "x");
-  nb::object codes = empty_array(shape_of(input.view), code_dtype(mapping.spec->dtype));
+  nb::object codes = codes_output(shape_of(input.view), mapping.spec->dtype, out);
   const std::span<std::byte> bytes = bytes_of(codes);
   unlocked([&] { quantize(input.view, mapping, bytes, threads); });
   return codes;
+}
+
+nb::tuple quantize_and_fake_quantize_array(nb::handle x, const Mapping& mapping, nb::handle codes,
+                                           nb::handle out, int threads) {
+  const FloatArray input = floats_of(x, "x");
+  FloatOutput output = output_like(input, out);
+  nb::object q = codes_output(shape_of(input.view), mapping.spec->dtype, codes);
+  const std::span<std::byte> bytes = bytes_of(q);
+  unlocked([&] { quantize_and_fake_quantize(input.view, mapping, bytes, output.span, threads); });
+  return nb::make_tuple(q, output.array);
 }
 
 AnyArray dequantize_array(nb::handle q, const Mapping& mapping, const std::string& dtype,
@@ -75,7 +85,7 @@ Mapping fit_array(nb::handle x, const QuantizationSpec& spec, const std::string&
   const FloatArray input = floats_of(x, "x");
   const ResolvedSpec resolved = resolve(spec, parse_role(role));
   const nb::gil_scoped_release unlocked;
-  const UnitGrid grid = unit_grid(resolved->granularity, shape_of(input.view), resolved.role());
+  const UnitGrid grid = unit_grid(resolved, shape_of(input.view));
   const Ranges ranges = measure_range(input.view, grid, resolved->policy, threads);
   return {resolved, grid, choose_qparams(ranges, resolved, grid)};
 }
@@ -84,7 +94,7 @@ Mapping make_mapping(const QuantizationSpec& spec, const std::string& role, cons
                      std::vector<float> scale, std::vector<std::int32_t> zero_point,
                      std::vector<float> minval) {
   const ResolvedSpec resolved = resolve(spec, parse_role(role));
-  const UnitGrid grid = unit_grid(resolved->granularity, shape, resolved.role());
+  const UnitGrid grid = unit_grid(resolved, shape);
   const auto units = static_cast<std::size_t>(grid.units());
   if (zero_point.empty()) {
     zero_point.assign(units, 0);
@@ -140,11 +150,12 @@ void bind_mapping(nb::module_& module) {
   nb::class_<UnitGrid>(module, "UnitGrid", "How a tensor of one shape splits into units.")
       .def(
           "__init__",
-          [](UnitGrid* self, nb::handle granularity, const Shape& shape, const std::string& role) {
-            new (self) UnitGrid(
-                unit_grid(granularity_from_json(json_of(granularity)), shape, parse_role(role)));
+          [](UnitGrid* self, nb::handle granularity, const Shape& shape, const std::string& role,
+             bool pad) {
+            new (self) UnitGrid(unit_grid(granularity_from_json(json_of(granularity)), shape,
+                                          parse_role(role), pad));
           },
-          nb::arg("granularity"), nb::arg("shape"), nb::arg("role"))
+          nb::arg("granularity"), nb::arg("shape"), nb::arg("role"), nb::arg("pad") = false)
       .def_prop_ro(
           "shape", [](const UnitGrid& g) { return tuple_of(g.shape); }, "Of the tensor.")
       .def_prop_ro(
@@ -209,7 +220,9 @@ void bind_arrays(nb::module_& module) {
         return Mapping{resolved, grid, choose_qparams(ranges, resolved, grid)};
       },
       nb::arg("ranges"), nb::arg("spec"), nb::arg("role"), nb::arg("grid"));
-  module.def("quantize_array", &quantize_array, nb::arg("x"), nb::arg("mapping"), threads);
+  module.def("quantize_array", &quantize_array, nb::arg("x"), nb::arg("mapping"), out, threads);
+  module.def("quantize_and_fake_quantize_array", &quantize_and_fake_quantize_array, nb::arg("x"),
+             nb::arg("mapping"), nb::arg("codes").none() = nb::none(), out, threads);
   module.def("dequantize_array", &dequantize_array, nb::arg("q"), nb::arg("mapping"),
              nb::arg("dtype") = "float32", out, threads);
   module.def("fake_quantize_array", &fake_quantize_array, nb::arg("x"), nb::arg("mapping"), out,

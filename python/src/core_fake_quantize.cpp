@@ -21,14 +21,24 @@ AnyArray forward(FakeQuantize& quantizer, nb::handle x, nb::handle out, int thre
   return output.array;
 }
 
+nb::tuple forward_with_codes(FakeQuantize& quantizer, nb::handle x, nb::handle codes,
+                             nb::handle out, int threads) {
+  const FloatArray input = floats_of(x, "x");
+  const FloatOutput output = output_like(input, out);
+  nb::object q = codes_output(shape_of(input.view), quantizer.spec()->dtype, codes);
+  const std::span<std::byte> bytes = bytes_of(q);
+  unlocked([&] { quantizer.forward_with_codes(input.view, bytes, output.span, threads); });
+  return nb::make_tuple(q, output.array);
+}
+
 void observe(FakeQuantize& quantizer, nb::handle x, int threads) {
   const FloatArray input = floats_of(x, "x");
   unlocked([&] { quantizer.observe(input.view, threads); });
 }
 
-AnyArray quantize_codes(const FakeQuantize& quantizer, nb::handle x, int threads) {
+AnyArray quantize_codes(const FakeQuantize& quantizer, nb::handle x, nb::handle out, int threads) {
   const FloatArray input = floats_of(x, "x");
-  nb::object codes = empty_array(shape_of(input.view), code_dtype(quantizer.spec()->dtype));
+  nb::object codes = codes_output(shape_of(input.view), quantizer.spec()->dtype, out);
   const std::span<std::byte> bytes = bytes_of(codes);
   unlocked([&] { quantizer.quantize(input.view, bytes, threads); });
   return codes;
@@ -84,9 +94,11 @@ void bind_fake_quantize(nb::module_& module) {
           },
           nb::arg("spec"), nb::arg("role"))
       .def("forward", &forward, nb::arg("x"), out, threads)
+      .def("forward_with_codes", &forward_with_codes, nb::arg("x"),
+           nb::arg("codes").none() = nb::none(), out, threads)
       .def("observe", &observe, nb::arg("x"), threads)
       .def("calculate_qparams", &FakeQuantize::calculate_qparams)
-      .def("quantize", &quantize_codes, nb::arg("x"), threads)
+      .def("quantize", &quantize_codes, nb::arg("x"), out, threads)
       .def("dequantize", &dequantize_codes, nb::arg("q"), nb::arg("dtype"), out, threads)
       .def("fake_quantize", &fake_quantize_only, nb::arg("x"), out, threads)
       .def("mapping", &FakeQuantize::mapping, nb::arg("shape"))

@@ -137,3 +137,36 @@ def test_codes_of_another_type(x):
 def test_the_short_names():
     assert halfstep.dequantize is core.dequantize
     assert halfstep.pack is core.pack
+
+
+def test_every_instruction_set_gives_the_same_bits(x):
+    names = core.kernel_names()
+    assert names[0] == "reference"
+    assert core.active_kernels() == names[-1]
+    spec = halfstep.QuantizationSpec(dtype="uint4", qscheme="asymmetric")
+    results = []
+    for name in names:
+        with core.forced_kernels(name):
+            assert core.active_kernels() == name
+            results.append(core.fake_quantize(x, core.fit(x, spec)))
+    for result in results:
+        np.testing.assert_array_equal(result, results[0])
+    assert core.active_kernels() == names[-1]
+
+
+def test_kernels_that_do_not_run_here():
+    with (
+        pytest.raises(halfstep.InvalidArgument, match="reference"),
+        core.forced_kernels("sse9"),
+    ):
+        pass
+
+
+def test_codes_and_values_at_once(x):
+    mapping = core.fit(x, halfstep.QuantizationSpec(dtype="float8_e5m2"))
+    codes, values = core.quantize_and_fake_quantize(x, mapping)
+    np.testing.assert_array_equal(codes, core.quantize(x, mapping))
+    np.testing.assert_array_equal(values, core.fake_quantize(x, mapping))
+    buffer = np.empty_like(codes)
+    assert core.quantize(x, mapping, out=buffer) is buffer
+    np.testing.assert_array_equal(buffer, codes)

@@ -224,3 +224,71 @@ def test_the_spec_may_be_a_dict(x):
     fields = {"dtype": "int4", "granularity": {"type": "per_channel", "axis": 0}}
     expected = FakeQuantize(QuantizationSpec(**fields), role="weight")(x)
     np.testing.assert_array_equal(FakeQuantize(fields, role="weight")(x), expected)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_codes_and_values_of_one_pass(x, order):
+    x = np.asarray(x, order=order)
+    expected = FakeQuantize(QuantizationSpec(dtype="uint4"), role="weight")
+    y = expected(x)
+    fq = FakeQuantize(QuantizationSpec(dtype="uint4"), role="weight")
+    codes, values = fq.forward_with_codes(x)
+    np.testing.assert_array_equal(codes, expected.quantize(x))
+    np.testing.assert_array_equal(values, y)
+    mine = np.empty(x.shape, np.uint8)
+    assert fq.forward_with_codes(x, codes=mine, out=x)[0] is mine
+    np.testing.assert_array_equal(mine, codes)
+    np.testing.assert_array_equal(x, y)
+    assert fq.quantize(y, out=mine) is mine
+
+
+def test_codes_need_fake_quantization(x):
+    fq = FakeQuantize(QuantizationSpec(), role="weight")
+    fq.disable_fake_quant()
+    with pytest.raises(halfstep.Unsupported, match="fake quantization is off"):
+        fq.forward_with_codes(x)
+
+
+@pytest.mark.parametrize(
+    ("codes", "message"),
+    [
+        (np.empty((4, 6), np.uint8), r"uint8.*expected int8"),
+        (np.empty((6, 4), np.int8), r"\[6, 4\].*\[4, 6\]"),
+        (np.empty((6, 4), np.int8).T, "row-major"),
+        (np.broadcast_to(np.int8(0), (4, 6)), "read-only"),
+    ],
+)
+def test_buffers_for_codes_that_do_not_fit(x, codes, message):
+    fq = FakeQuantize(QuantizationSpec(), role="weight")
+    fq(x)
+    with pytest.raises(halfstep.InvalidArgument, match=message):
+        fq.quantize(x, out=codes)
+
+
+def test_uneven_blocks_can_be_padded(x):
+    spec = QuantizationSpec(
+        granularity={"type": "per_block", "axis": 1, "block_size": 4}, uneven_blocks="pad"
+    )
+    fq = FakeQuantize(spec, role="weight")
+    y = fq(x)
+    scale = fq.calculate_qparams()[0]
+    assert scale.shape == (4, 2)
+    for columns, block in ((slice(0, 4), 0), (slice(4, 6), 1)):
+        alone = FakeQuantize(
+            QuantizationSpec(granularity={"type": "per_channel", "axis": 0}), "weight"
+        )
+        np.testing.assert_array_equal(y[:, columns], alone(x[:, columns]))
+        np.testing.assert_array_equal(scale[:, block], alone.calculate_qparams()[0][:, 0])
+    np.testing.assert_array_equal(fq.dequantize(fq.quantize(x)), y)
+
+
+@pytest.mark.parametrize("policy", ["reference", "safe"])
+def test_uneven_blocks_as_asked_whatever_the_policy(x, policy):
+    blocks = {"type": "per_block", "axis": 1, "block_size": 4}
+    spec = QuantizationSpec(granularity=blocks, policy=policy, uneven_blocks="skip")
+    fq = FakeQuantize(spec, role="weight")
+    np.testing.assert_array_equal(fq(x), x)
+    assert fq.disabled
+    strict = FakeQuantize(spec.replace(uneven_blocks="error"), role="weight")
+    with pytest.raises(halfstep.InvalidArgument, match="does not divide axis 1"):
+        strict(x)

@@ -1,9 +1,9 @@
 """Tensors of torch go in and come out without a copy and without importing torch.
 
-Most tests use a stand-in that offers what is asked of it; the last one uses torch, if installed.
+The tests use a stand-in that offers what is asked of it; those with torch itself are in
+tests/torch.
 """
 
-import importlib.util
 import sys
 import types
 
@@ -123,22 +123,3 @@ def test_samples_may_be_tensors(torch, conv_proto, images):
     samples = [{"image": Tensor(image)} for image in images]
     assert halfstep.quantize(conv_proto, samples).model.serialize() == expected
     assert halfstep.quantize(conv_proto, Tensor(images)).model.serialize() == expected
-
-
-@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
-def test_torch_itself(run_python):
-    run_python(
-        "import torch, numpy, halfstep\n"
-        "x = torch.randn(64, 32)\n"
-        "for ours, theirs in ((halfstep.MinMaxObserver, torch.ao.quantization.MinMaxObserver),\n"
-        "                     (halfstep.PerChannelMinMaxObserver,\n"
-        "                      torch.ao.quantization.PerChannelMinMaxObserver)):\n"
-        "    a, b = ours(dtype=torch.qint8), theirs(dtype=torch.qint8)\n"
-        "    a(x), b(x)\n"
-        "    for mine, other in zip(a.calculate_qparams(), b.calculate_qparams()):\n"
-        "        assert torch.equal(mine, other.to(mine.dtype)), (mine, other)\n"
-        "fq = halfstep.FakeQuantize(halfstep.QuantizationSpec(), role='weight')\n"
-        "y = fq(x.requires_grad_())\n"
-        "assert isinstance(y, torch.Tensor) and y.dtype == torch.float32\n"
-        "assert fq(x.bfloat16()).dtype == torch.bfloat16\n"
-    )

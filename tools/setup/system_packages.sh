@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs the Debian packages halfstep is built with; does nothing when all are there.
+# Installs the Debian packages halfstep is built with; does nothing when all are there. With the
+# argument "neon" those that `./dev neon` needs.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 source "$root/tools/setup/common.sh"
@@ -14,6 +15,10 @@ packages=(
   libminizip-dev zlib1g-dev           # .npz samples
   libbenchmark-dev libgmock-dev libgtest-dev
 )
+
+if [[ ${1:-} == neon ]]; then
+  packages=(g++-aarch64-linux-gnu qemu-user googletest)
+fi
 
 if ! command -v dpkg-query >/dev/null; then
   say "this is no Debian: make sure that these packages (Debian's names) are there: ${packages[*]}"

@@ -49,8 +49,8 @@ inline std::vector<Granularity> granularities() {
 inline std::vector<QuantizationSpec> legal_specs(const Granularity& granularity) {
   std::vector<QuantizationSpec> specs;
   for (const DtypeInfo& row : dtypes()) {
-    for (const Scheme scheme :
-         {Scheme::symmetric, Scheme::symmetric_with_clipping, Scheme::asymmetric}) {
+    for (const Scheme scheme : {Scheme::symmetric, Scheme::symmetric_with_clipping,
+                                Scheme::asymmetric, Scheme::symmetric_aimet}) {
       for (const Formulation formulation : {Formulation::zp, Formulation::minval}) {
         for (const bool power_of_two : {false, true}) {
           QuantizationSpec spec{.dtype = row.dtype,

@@ -1,10 +1,13 @@
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "halfstep/core/quantize.h"
 #include "halfstep/support/error.h"
+#include "tests/unit/core/fixtures.h"
 
 namespace halfstep {
 namespace {
@@ -24,6 +27,47 @@ TEST(QParams, SeedsTables) {
   const QParams minval = params({.qformulation = Formulation::minval}, -1, 2);
   EXPECT_EQ(minval.minval[0], -2.0F);
   EXPECT_EQ(params({.dtype = Dtype::float8_e4m3fn}, -1, 2).scale[0], 2.0F / 448.0F);
+}
+
+TEST(QParams, AimetsSymmetricSchemeFitsBothEnds) {
+  QuantizationSpec spec{.dtype = Dtype::int4, .qscheme = Scheme::symmetric_aimet};
+  EXPECT_EQ(params(spec, -1, 2).scale[0], 2.0F / 7.0F);
+  EXPECT_EQ(params(spec, -3, 2).scale[0], 3.0F / 8.0F);
+  EXPECT_EQ(params(spec, -3, 2).zero_point[0], 0);
+  EXPECT_EQ(params(spec, 0, 0).scale[0], 0x1p-23F);
+  EXPECT_TRUE(std::isnan(params(spec, std::nanf(""), std::nanf("")).scale[0]));
+  spec.dtype = Dtype::uint4;
+  EXPECT_EQ(params(spec, -3, 2).scale[0], 3.0F / 8.0F);
+  EXPECT_EQ(params(spec, -1, 2).scale[0], 2.0F / 7.0F);
+  EXPECT_EQ(params(spec, -1, 2).zero_point[0], 8);
+}
+
+/// Ranges of many units go through vectors; one unit at a time gives the same.
+TEST(QParams, ManyUnitsEqualOneByOne) {
+  const float nan = std::nanf("");
+  std::vector<float> min = {0, nan, -3e38F, -1e-30F, -5, -0.5F};
+  std::vector<float> max = {0, nan, 3e38F, 1e-30F, 0, 1e9F};
+  for (const float value : testing_core::noise(59)) {
+    min.push_back(std::min(value, 0.0F));
+    max.push_back(std::max(value * 0.7F, 0.0F));
+  }
+  const auto units = static_cast<std::int64_t>(min.size());
+  const UnitGrid grid = unit_grid(PerChannel{0}, {units, 2}, Role::weight);
+  for (const QuantizationSpec& spec : testing_core::legal_specs(PerChannel{0})) {
+    if (spec.dtype == Dtype::uint32) {
+      continue;
+    }
+    const ResolvedSpec resolved = resolve(spec, Role::weight);
+    const QParams many = choose_qparams({.min = min, .max = max}, resolved, grid);
+    for (std::size_t i = 0; i < min.size(); ++i) {
+      const QParams one = choose_qparams({.min = {min[i]}, .max = {max[i]}}, resolved,
+                                         unit_grid(PerChannel{0}, {1, 2}, Role::weight));
+      const bool same =
+          many.scale[i] == one.scale[0] || (std::isnan(many.scale[i]) && std::isnan(one.scale[0]));
+      EXPECT_TRUE(same) << testing_core::describe(spec) << " unit " << i;
+      EXPECT_EQ(many.zero_point[i], one.zero_point[0]) << testing_core::describe(spec);
+    }
+  }
 }
 
 TEST(QParams, EpsIsTheSmallestScale) {

@@ -215,6 +215,40 @@ TEST(Quantize, StridesInPlaceAndOtherTypes) {
   }
 }
 
+/// Strided data is worked on piece by piece: the same as on a copy, for every kind of unit.
+TEST(Quantize, StridesAcrossManyPieces) {
+  const Shape shape{90, 70, 3};
+  const Shape strides{1, -270, 90};
+  const std::vector<float> x = testing_core::noise(90 * 70 * 3);
+  const TensorView<const float> view(x.data() + 69 * 270, shape, strides);
+  const std::vector<float> copy = contiguous_copy(view);
+  for (const Granularity& granularity :
+       {Granularity(PerTensor{}), Granularity(PerChannel{0}), Granularity(PerChannel{2}),
+        Granularity(PerBlock{std::nullopt, {9, 10, 1}})}) {
+    const ResolvedSpec spec = resolve({.granularity = granularity}, Role::weight);
+    const Mapping expected = fit(TensorView<const float>(copy.data(), shape), spec);
+    const Mapping mapping = fit(view, spec, 2);
+    EXPECT_EQ(mapping.qparams.scale, expected.qparams.scale);
+    std::vector<float> y(x.size()), strided(x.size());
+    fake_quantize(TensorView<const float>(copy.data(), shape), expected,
+                  TensorView<float>(y.data(), shape));
+    const TensorView<float> target(strided.data() + 69 * 270, shape, strides);
+    fake_quantize(view, mapping, target, 2);
+    EXPECT_EQ(contiguous_copy(target), y);
+  }
+}
+
+/// The result lies where other values of x are still to be read.
+TEST(Quantize, ResultMayBeATransposedInput) {
+  std::vector<float> x = testing_core::noise(100 * 100);
+  const TensorView<const float> view(x.data(), {100, 100});
+  const Mapping mapping = fit(view, resolve({.granularity = PerChannel{0}}, Role::weight));
+  const std::vector<float> expected = fake_quantized(x, mapping);
+  const TensorView<float> target(x.data(), {100, 100}, {1, 100});
+  fake_quantize(view, mapping, target);
+  EXPECT_EQ(contiguous_copy(target), expected);
+}
+
 TEST(Quantize, GradientMaskIsOneInsideTheRange) {
   const Mapping mapping{.spec = resolve({}, Role::weight),
                         .grid = unit_grid(PerTensor{}, {5}, Role::weight),

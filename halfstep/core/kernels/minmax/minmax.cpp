@@ -8,6 +8,28 @@ namespace kernels {
 const MinMaxKernels kMinMaxReference = {Isa::reference, minmax_runs<Scalar>,
                                         minmax_columns<Scalar>};
 
+bool finish_ranges(float* min, float* max, std::size_t units) noexcept {
+  const float infinity = __builtin_inff();
+  int infinite = 0;
+  for (std::size_t i = 0; i < units; ++i) {  // without branches: the compiler makes vectors of it
+    const float low = min[i];
+    const float high = max[i];
+    infinite |= low <= high && (low == -infinity || high == infinity) ? 1 : 0;
+    min[i] = low > high ? 0.0F : low + 0.0F;
+    max[i] = low > high ? 0.0F : high + 0.0F;
+  }
+  return infinite == 0;
+}
+
+void join_zero(float* min, float* max, std::size_t units) noexcept {
+  for (std::size_t i = 0; i < units; ++i) {
+    min[i] = min[i] > 0 ? 0.0F : min[i] + 0.0F;
+  }
+  for (std::size_t i = 0; i < units; ++i) {
+    max[i] = max[i] < 0 ? 0.0F : max[i] + 0.0F;
+  }
+}
+
 const MinMaxKernels& minmax_kernels() noexcept {
   switch (active_isa()) {
 #if defined(__x86_64__)

@@ -33,6 +33,12 @@ struct MinMaxKernels {
                   float* min, float* max);
 };
 
+/// Units without values (min > max) become [0, 0], -0 becomes +0, so that the order in which values
+/// were seen does not show. False if a bound is infinite.
+bool finish_ranges(float* min, float* max, std::size_t units) noexcept;
+/// min = min(min, 0), max = max(max, 0); NaN stays, and no zero is negative.
+void join_zero(float* min, float* max, std::size_t units) noexcept;
+
 [[nodiscard]] const MinMaxKernels& minmax_kernels() noexcept;
 
 extern const MinMaxKernels kMinMaxReference;

@@ -50,6 +50,9 @@ bool short_run(const float* x, std::size_t length, float* min, float* max) {
 /// Memory is read fastest as several streams at once, each in a page of its own.
 constexpr std::size_t kPage = 1024;
 
+/// Where only one stream is read, memory is asked for this many values ahead.
+constexpr std::size_t kAhead = 4 * kPage;
+
 template <typename S>
 void widen_pages(const float* x, RunningRange<S>& range) {
   for (std::size_t i = 0; i < kPage; i += S::kWidth) {
@@ -92,10 +95,12 @@ typename S::Flag group_of_runs(const float* x, std::size_t length, float* min, f
   typename S::F lowest[S::kWidth], highest[S::kWidth];
   for (std::size_t r = 0; r < S::kWidth; ++r) {
     // A NaN at the start may hide what follows; it is reported, and the result then void.
+    S::prefetch(x + r * length + kAhead);
     typename S::F v = S::load(x + r * length);
     nan = S::join(nan, S::unordered(v, v));
     lowest[r] = highest[r] = v;
     for (std::size_t i = S::kWidth; i < length; i += S::kWidth) {
+      S::prefetch(x + r * length + i + kAhead);
       v = S::load(x + r * length + i);
       nan = S::join(nan, S::unordered(v, v));
       lowest[r] = S::min(v, lowest[r]);

@@ -14,6 +14,9 @@ struct Avx2 {
   using Flag = __m256;
   static constexpr std::size_t kWidth = 8;
 
+  static void prefetch(const float* p) {
+    _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0);
+  }
   static F load(const float* p) { return _mm256_loadu_ps(p); }
   static void store(float* p, F v) { _mm256_storeu_ps(p, v); }
   static F set(float v) { return _mm256_set1_ps(v); }

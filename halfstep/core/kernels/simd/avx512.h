@@ -17,6 +17,9 @@ struct Avx512 {
   using Flag = __mmask16;
   static constexpr std::size_t kWidth = 16;
 
+  static void prefetch(const float* p) {
+    _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0);
+  }
   static F load(const float* p) { return _mm512_loadu_ps(p); }
   static void store(float* p, F v) { _mm512_storeu_ps(p, v); }
   static F set(float v) { return _mm512_set1_ps(v); }

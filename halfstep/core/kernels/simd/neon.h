@@ -15,6 +15,7 @@ struct Neon {
   using Flag = uint32x4_t;
   static constexpr std::size_t kWidth = 4;
 
+  static void prefetch(const float* p) { __builtin_prefetch(p); }
   static F load(const float* p) { return vld1q_f32(p); }
   static void store(float* p, F v) { vst1q_f32(p, v); }
   static F set(float v) { return vdupq_n_f32(v); }

@@ -15,6 +15,7 @@ struct Scalar {
   using Flag = bool;
   static constexpr std::size_t kWidth = 1;
 
+  static void prefetch(const float*) {}
   static F load(const float* p) { return *p; }
   static void store(float* p, F v) { *p = v; }
   static F set(float v) { return v; }

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "halfstep/core/kernels/isa.h"
+#include "tests/unit/core/fixtures.h"
 #include "tests/unit/core/golden/vectors.h"
 
 namespace halfstep::golden {
@@ -67,9 +68,6 @@ Problems run(const Json& test) {
 class GoldenVectors : public testing::TestWithParam<kernels::Isa> {};
 
 TEST_P(GoldenVectors, MatchBitForBit) {
-  if (!kernels::available(GetParam())) {
-    GTEST_SKIP() << "this processor has no " << kernels::name(GetParam());
-  }
   const kernels::ForcedIsa forced(GetParam());
   const std::map<std::string, std::string> excused = deviations();
   std::size_t cases = 0;
@@ -96,8 +94,7 @@ TEST_P(GoldenVectors, MatchBitForBit) {
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryPath, GoldenVectors,
-                         testing::Values(kernels::Isa::reference, kernels::Isa::neon,
-                                         kernels::Isa::avx2, kernels::Isa::avx512),
+                         testing::ValuesIn(testing_core::isas()),  // those of this machine
                          [](const auto& path) { return kernels::name(path.param); });
 
 }  // namespace
