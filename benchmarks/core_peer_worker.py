@@ -220,7 +220,11 @@ def _status(key: str) -> int:
 
 
 def peak_share(name: str, threads: int) -> float:
-    """Peak memory of one "all, allocating", over that of its input and its outputs."""
+    """Peak memory of one "all, allocating", over that of its input and its outputs.
+
+    Outputs are the codes, the values, and what the quantizer then knows of each unit: its
+    parameters and its range.
+    """
     import halfstep
 
     x = values()
@@ -231,9 +235,9 @@ def peak_share(name: str, threads: int) -> float:
     Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
     before = _status("VmRSS")
     codes, y = quantizer.forward_with_codes(x)
-    parameters = [p for p in quantizer.calculate_qparams() if p is not None]
     grown = _status("VmHWM") - before
-    output = sum(array.nbytes for array in (codes, y, *parameters))
+    parameters = [p for p in quantizer.calculate_qparams() if p is not None]
+    output = sum(array.nbytes for array in (codes, y, *parameters, *quantizer.range()))
     return (x.nbytes + grown) / (x.nbytes + output)
 
 

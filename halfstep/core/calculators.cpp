@@ -17,8 +17,10 @@ class RunningCalculator : public QParamsCalculatorBase {
  public:
   explicit RunningCalculator(const ResolvedSpec& spec) : spec_(spec) {}
 
-  void update(const Ranges& batch) override {
-    Ranges bounded = with_zero_and_bounds(batch, spec_.spec());
+  void update(const Ranges& batch) override { take(Ranges(batch)); }
+
+  void take(Ranges&& batch) override {
+    Ranges bounded = with_zero_and_bounds(std::move(batch), spec_.spec());
     if (!range_) {
       range_ = std::move(bounded);
       return;
@@ -35,7 +37,15 @@ class RunningCalculator : public QParamsCalculatorBase {
     combine(*range_, bounded);
   }
 
-  [[nodiscard]] Ranges range() const override {
+  [[nodiscard]] Ranges range() const override { return current(); }
+
+  void with_range(const std::function<void(const Ranges&)>& work) const override {
+    work(current());
+  }
+
+  void reset() override { range_.reset(); }
+
+  [[nodiscard]] const Ranges& current() const {
     if (!range_) {
       throw Error(ErrorKind::unsupported,
                   "no batch has been observed yet; run the observer on data before its parameters "
@@ -43,8 +53,6 @@ class RunningCalculator : public QParamsCalculatorBase {
     }
     return *range_;
   }
-
-  void reset() override { range_.reset(); }
 
   [[nodiscard]] Json state() const override {
     return {{"range", range_ ? internal::ranges_json(*range_) : Json()}};

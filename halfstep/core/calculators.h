@@ -30,6 +30,10 @@ class QParamsCalculatorBase {
   [[nodiscard]] virtual Ranges range() const = 0;
   virtual void reset() = 0;
 
+  /// The same as update and range, for classes that can do without copies of many units.
+  virtual void take(Ranges&& batch) { update(batch); }
+  virtual void with_range(const std::function<void(const Ranges&)>& work) const { work(range()); }
+
   /// What was seen, for `load_state` of the same class; exact.
   [[nodiscard]] virtual Json state() const;
   /// Errors: invalid_argument if `state` is not what `state()` of this class wrote.

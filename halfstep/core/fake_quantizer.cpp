@@ -5,6 +5,7 @@
 #include <utility>
 #include <variant>
 
+#include "halfstep/core/lean_qparams.h"
 #include "halfstep/core/state.h"
 #include "halfstep/support/error.h"
 
@@ -137,25 +138,33 @@ void FakeQuantize::update(const FloatView& x, const UnitGrid& grid, int threads)
   const bool bounds_given = spec_->float_min.has_value() && spec_->float_max.has_value();
   const auto units = static_cast<std::size_t>(grid.units());
   const bool data_unused = bounds_given && spec_->range_calculator_cls == "minmax";
-  calculator_->update(
-      data_unused ? Ranges{.min = std::vector<float>(units), .max = std::vector<float>(units)}
-                  : range_calculator_->measure(x, grid, threads));
+  calculator_->take(data_unused
+                        ? Ranges{.min = std::vector<float>(units), .max = std::vector<float>(units)}
+                        : range_calculator_->measure(x, grid, threads));
   store_qparams(grid);
 }
 
 void FakeQuantize::store_qparams(const UnitGrid& grid) {
-  fitted_ = {spec_, grid, qparams_of(calculator_->range(), spec_, grid, true)};
+  fitted_.spec = spec_;
+  fitted_.grid = grid;
+  fitted_.qparams = {};  // free before as much is needed again
+  // A user's class may look at all of them.
+  const bool lean = spec_->fake_quantize_cls == "default";
+  calculator_->with_range([&](const Ranges& range) {
+    fitted_.qparams =
+        lean ? internal::lean_qparams(range, spec_, grid) : qparams_of(range, spec_, grid);
+  });
   counts_ = grid.counts;
   scalar_ = counts_.empty();
 }
 
 StoredQParams FakeQuantize::calculate_qparams() const {
   require_observed();
-  const QParams& qparams = fitted_.qparams;
+  QParams qparams = all_qparams();
   StoredQParams stored{.shape = counts_,
-                       .scale = qparams.scale,
-                       .zero_point = qparams.zero_point,
-                       .minval = qparams.minval};
+                       .scale = std::move(qparams.scale),
+                       .zero_point = std::move(qparams.zero_point),
+                       .minval = std::move(qparams.minval)};
   if (is_floating(spec_->dtype)) {
     stored.zero_point.clear();
   } else if (spec_->qformulation == Formulation::minval) {
@@ -175,7 +184,14 @@ Mapping FakeQuantize::mapping(const Shape& shape) const {
   require_observed();
   UnitGrid grid = unit_grid(spec_, shape);
   check_counts(grid);
-  return {.spec = spec_, .grid = std::move(grid), .qparams = fitted_.qparams};
+  return {.spec = spec_, .grid = std::move(grid), .qparams = all_qparams()};
+}
+
+QParams FakeQuantize::all_qparams() const {
+  QParams qparams;
+  calculator_->with_range(
+      [&](const Ranges& range) { qparams = qparams_of(range, spec_, fitted_.grid, true); });
+  return qparams;
 }
 
 template <typename Work>
@@ -189,9 +205,8 @@ void FakeQuantize::with_mapping(const Shape& shape, Work work) const {
 }
 
 void FakeQuantize::quantize(const FloatView& x, std::span<std::byte> q, int threads) const {
-  with_mapping(shape_of(x), [&](const Mapping& mapping) {
-    implementation_->quantize(x, mapping, q, threads);
-  });
+  with_mapping(shape_of(x),
+               [&](const Mapping& mapping) { implementation_->quantize(x, mapping, q, threads); });
 }
 
 void FakeQuantize::dequantize(std::span<const std::byte> q, const FloatSpan& x, int threads) const {
@@ -231,12 +246,13 @@ void FakeQuantize::reset() {
 
 Json FakeQuantize::state() const {
   Json state = switches_json(observer_enabled_, fake_quant_enabled_, disabled_);
+  const QParams qparams = observed() ? all_qparams() : QParams();
   state["observed"] = observed();
   state["shape"] = shape_json(counts_);
   state["calculator"] = calculator_->state();
-  state["scale"] = internal::numbers_json(fitted_.qparams.scale);
-  state["zero_point"] = fitted_.qparams.zero_point;
-  state["minval"] = internal::numbers_json(fitted_.qparams.minval);
+  state["scale"] = internal::numbers_json(qparams.scale);
+  state["zero_point"] = qparams.zero_point;
+  state["minval"] = internal::numbers_json(qparams.minval);
   return state;
 }
 

@@ -90,6 +90,8 @@ class FakeQuantize {
   void store_qparams(const UnitGrid& grid);
   [[nodiscard]] bool frozen() const;
   void require_observed() const;
+  /// With minval and zero points whatever the formulation.
+  [[nodiscard]] QParams all_qparams() const;
   /// Calls `work` with the mapping for a tensor of `shape`.
   template <typename Work>
   void with_mapping(const Shape& shape, Work work) const;
@@ -100,7 +102,8 @@ class FakeQuantize {
   std::unique_ptr<FakeQuantizeImplBase> implementation_;
   Shape counts_{};       ///< shape of the parameters; empty before the first batch
   bool scalar_ = false;  ///< a batch of rank 0 was seen: counts_ stays empty
-  Mapping fitted_;  ///< to the last batch; its parameters are void before the first one
+  /// To the last batch, without parameters that are not needed; void before the first one.
+  Mapping fitted_;
   bool observer_enabled_ = true;
   bool fake_quant_enabled_ = true;
   bool disabled_ = false;

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "halfstep/core/lean_qparams.h"
 #include "halfstep/core/lpbq.h"
 #include "halfstep/core/minifloat.h"
 #include "halfstep/core/quantize.h"
@@ -69,10 +70,13 @@ std::int32_t asymmetric_zero_point(float min, float scale, const ResolvedSpec& s
   return to_zero_point(in_type.subtract(lowest, steps), spec);
 }
 
-QParams empty_qparams(std::size_t units, const ResolvedSpec& spec, bool with_minval) {
+QParams empty_qparams(std::size_t units, const ResolvedSpec& spec, bool with_minval,
+                      bool with_zero_point = true) {
   QParams qparams;
   qparams.scale.resize(units);
-  qparams.zero_point.resize(units, 0);
+  if (with_zero_point) {
+    qparams.zero_point.resize(units, 0);
+  }
   if (is_integer(spec->dtype) && (with_minval || spec->qformulation == Formulation::minval)) {
     qparams.minval.resize(units);
   }
@@ -151,8 +155,9 @@ QParams affine_qparams(const Ranges& ranges, const ResolvedSpec& spec, bool with
   return qparams;
 }
 
-QParams power_of_two_qparams(const Ranges& ranges, const ResolvedSpec& spec, bool with_minval) {
-  QParams qparams = empty_qparams(ranges.min.size(), spec, with_minval);
+QParams power_of_two_qparams(const Ranges& ranges, const ResolvedSpec& spec, bool with_minval,
+                             bool with_zero_point = true) {
+  QParams qparams = empty_qparams(ranges.min.size(), spec, with_minval, with_zero_point);
   for (std::size_t i = 0; i < ranges.min.size(); ++i) {
     const float largest = max_abs(ranges.min[i], ranges.max[i]);
     qparams.scale[i] = e8m0_scale(largest, spec->dtype, spec->e8m0_mode);
@@ -178,6 +183,21 @@ QParams qparams_of(const Ranges& ranges, const ResolvedSpec& spec, const UnitGri
   }
   return spec->scale_dtype ? power_of_two_qparams(ranges, spec, with_minval)
                            : affine_qparams(ranges, spec, with_minval);
+}
+
+QParams internal::lean_qparams(const Ranges& ranges, const ResolvedSpec& spec,
+                               const UnitGrid& grid) {
+  const bool fits = ranges.min.size() == static_cast<std::size_t>(grid.units());
+  const bool usual = !fits || !spec->scale_dtype || std::holds_alternative<Lpbq>(spec->granularity);
+  QParams qparams =
+      usual ? qparams_of(ranges, spec, grid) : power_of_two_qparams(ranges, spec, false, false);
+  std::vector<std::int32_t>& zero_point = qparams.zero_point;
+  const auto is_zero = [](std::int32_t zero) { return zero == 0; };
+  if (spec->qformulation == Formulation::minval ||
+      std::all_of(zero_point.begin(), zero_point.end(), is_zero)) {
+    zero_point = {};
+  }
+  return qparams;
 }
 
 QParams choose_qparams(const Ranges& ranges, const ResolvedSpec& spec, const UnitGrid& grid) {

@@ -229,24 +229,23 @@ void check_export(const QuantizationSpec& spec, Backend backend, Role role) {
     problems.push_back("qformulation \"minval\" can't be expressed; use \"zp\"");
   }
   if (lpbq && backend != Backend::qnn) {
-    problems.push_back("granularity lpbq can't be expressed; use per_block");
+    problems.push_back("granularity \"lpbq\" can't be expressed; use \"per_block\"");
   }
   const bool byte = spec.dtype == Dtype::int8 || spec.dtype == Dtype::uint8;
   if (backend == Backend::coreml && role == Role::activation && !byte) {
-    problems.push_back("an activation must be int8 or uint8, not " + std::string(name(spec.dtype)));
+    problems.push_back("dtype " + in_quotes(name(spec.dtype)) +
+                       " of an activation can't be expressed; use \"int8\" or \"uint8\"");
   }
   if (backend == Backend::onnx && info(spec.dtype).onnx == 0) {
-    problems.push_back("dtype " + std::string(name(spec.dtype)) +
-                       " has no ONNX type; use the next "
-                       "wider one");
+    problems.push_back("dtype " + in_quotes(name(spec.dtype)) +
+                       " has no ONNX type; use the next wider one");
   }
   if (backend == Backend::qnn && (!is_integer(spec.dtype) || bits(spec.dtype) < 2)) {
-    problems.push_back("dtype " + std::string(name(spec.dtype)) +
-                       " is not an integer of 2 bits or "
-                       "more");
+    problems.push_back("dtype " + in_quotes(name(spec.dtype)) +
+                       " can't be expressed; use an integer of 2 bits or more");
   }
   if (backend == Backend::qnn && spec.scale_dtype) {
-    problems.push_back("scale_dtype " + std::string(name(*spec.scale_dtype)) +
+    problems.push_back("scale_dtype " + in_quotes(name(*spec.scale_dtype)) +
                        " can't be expressed; use null");
   }
   if (!problems.empty()) {

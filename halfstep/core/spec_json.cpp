@@ -138,7 +138,11 @@ Granularity read_granularity(const Json& json, Problems& problems) {
   if (type == "lpbq") {
     return read_lpbq(json, problems);
   }
-  unknown_key("granularity", type, {"per_tensor", "per_channel", "per_block", "lpbq"}, problems);
+  const std::vector<std::string> known = {"per_tensor", "per_channel", "per_block", "lpbq"};
+  const std::string closest = closest_match(type, known);
+  problems.push_back("granularity: unknown type \"" + type + "\"; " +
+                     (closest.empty() ? "expected per_tensor, per_channel, per_block or lpbq"
+                                      : "did you mean \"" + closest + "\"?"));
   return PerTensor{};
 }
 

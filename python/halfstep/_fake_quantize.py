@@ -121,6 +121,7 @@ class FakeQuantize:
         return found.min, found.max
 
     def enable_observer(self) -> None:
+        """Parameters follow what forward() sees."""
         self._native.enable_observer()
 
     def disable_observer(self) -> None:
@@ -128,6 +129,7 @@ class FakeQuantize:
         self._native.disable_observer()
 
     def enable_fake_quant(self) -> None:
+        """forward() returns fake-quantized values."""
         self._native.enable_fake_quant()
 
     def disable_fake_quant(self) -> None:
@@ -136,10 +138,12 @@ class FakeQuantize:
 
     @property
     def observer_enabled(self) -> bool:
+        """Whether forward() observes."""
         return self._native.observer_enabled
 
     @property
     def fake_quant_enabled(self) -> bool:
+        """Whether forward() quantizes."""
         return self._native.fake_quant_enabled
 
     @property

@@ -1,5 +1,6 @@
 """Observers with the names, arguments and numbers of torch.ao.quantization.observer."""
 
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, Self
 
@@ -10,6 +11,48 @@ from halfstep._arrays import Array, is_torch_tensor, like
 from halfstep._dtypes import DtypeLike, plain_name
 
 _EPS = 2.0**-23
+
+
+_ARGUMENTS = {
+    "ch_axis": "the axis of the channels; negative counts from the end.",
+    "averaging_constant": "weight of a new batch.",
+    "bins": "bins of the histogram.",
+    "dtype": "quint8, qint8, qint32, quint4x2, uint8, int8, uint16, int16 or int32: a torch dtype\n"
+    "        or its name.",
+    "qscheme": "affine or symmetric, per tensor or per channel as the class is, and\n"
+    "        per_channel_affine_float_qparams: a torch scheme or its name.",
+    "reduce_range": "one bit less.",
+    "quant_min": "smallest code; given with quant_max or not at all.",
+    "quant_max": "largest code.",
+    "factory_kwargs": "device and dtype of torch's buffers; accepted without effect: statistics\n"
+    "        are float32 on the CPU.",
+    "eps": "the smallest scale, a number or an array of one.",
+    "is_dynamic": "accepted where torch does; has no effect on the numbers.",
+    "policy": '"reference": a NaN sticks, as with torch; "safe": NaN and infinities are left\n'
+    "        out and counted.",
+}
+_RULES = """Formula: with min0 = min(min_val, 0), max0 = max(max_val, 0)
+         affine     scale = max((max0 - min0) / (quant_max - quant_min), eps)
+                    zero_point = clamp(quant_min - round(min0 / scale), quant_min, quant_max)
+         symmetric  scale = max(max(-min0, max0) / ((quant_max - quant_min) / 2), eps)
+                    zero_point = 0; quint8, uint8: 128, or the middle of a range that was given;
+                    uint16: 32768
+Units:   scale in units of x per step, zero_point in steps
+Edge:    before the first batch scale is 1 and zero_point 0; an empty tensor is passed over
+Errors:  InvalidArgument for an argument that does not fit, a tensor that is no float, or another
+         number of channels than before
+Source:  torch.ao.quantization.observer of torch 2.13. Where its page differs from its code the code
+         counts: zero joins the range; equal minimum and maximum are no special case; a zero point
+         is 0 but for quint8, uint8 and uint16; quint4x2 has the range [0, 15]"""
+
+
+def _documented(cls: "type[ObserverBase]") -> "type[ObserverBase]":
+    """Adds to the docstring of an observer what all of them share, and its arguments."""
+    names = [name for name in inspect.signature(cls).parameters if name in _ARGUMENTS]
+    arguments = "\n".join(f"    {name}: {_ARGUMENTS[name]}" for name in names)
+    title = inspect.cleandoc(cls.__doc__ or "")
+    cls.__doc__ = f"{title}\n\n{_RULES}\n\nArgs:\n{arguments}\n"
+    return cls
 
 
 class _With:
@@ -33,23 +76,7 @@ class _With:
 class ObserverBase:
     """Watches tensors go by and chooses quantization parameters from what it saw.
 
-    Formula: with min0 = min(min_val, 0), max0 = max(max_val, 0)
-             affine     scale = max((max0 - min0) / (quant_max - quant_min), eps)
-                        zero_point = clamp(quant_min - round(min0 / scale), quant_min, quant_max)
-             symmetric  scale = max(max(-min0, max0) / ((quant_max - quant_min) / 2), eps)
-                        zero_point = 0; quint8, uint8: 128, or the middle of a range that was given;
-                        uint16: 32768
-    Units:   scale in units of x per step, zero_point in steps
-    Edge:    before the first batch scale is 1 and zero_point 0; an empty tensor is passed over; a
-             NaN sticks (policy "reference") or is left out and counted ("safe")
-    Source:  torch.ao.quantization.observer of torch 2.13. Where its page differs from its code the
-             code counts: zero joins the range; equal minimum and maximum are no special case; a
-             zero point is 0 but for quint8, uint8 and uint16; quint4x2 has the range [0, 15]
-
-    Takes NumPy arrays and torch tensors and answers in the same kind. dtype and qscheme are torch
-    objects or strings of the same name. quant_min and quant_max are given both or not at all.
-    factory_kwargs (a device and a dtype for torch's buffers) are accepted and have no effect:
-    everything is on the CPU, statistics are float32.
+    Takes NumPy arrays and torch tensors and answers in the same kind.
     """
 
     def __init__(self, arguments: dict[str, Any]) -> None:
@@ -58,7 +85,7 @@ class ObserverBase:
         for key in ("dtype", "qscheme"):
             if key in given:
                 given[key] = plain_name(given[key])
-        given["eps"] = float(given["eps"])
+        given["eps"] = _number(given["eps"])
         self._native = _core.Observer(self._class_name(), given)
         self._eps = np.array([given["eps"]], np.float32)
         self._reduce_range = bool(given["reduce_range"])
@@ -124,22 +151,27 @@ class ObserverBase:
 
     @property
     def quant_min(self) -> int:
+        """Smallest code."""
         return self._native.quant_min
 
     @property
     def quant_max(self) -> int:
+        """Largest code."""
         return self._native.quant_max
 
     @property
     def dtype(self) -> str:
+        """The number format, by torch's name."""
         return self._native.dtype
 
     @property
     def qscheme(self) -> str:
+        """The scheme, by torch's name."""
         return self._native.qscheme
 
     @property
     def reduce_range(self) -> bool:
+        """Whether the range has one bit less."""
         return self._reduce_range
 
     @property
@@ -177,8 +209,9 @@ class ObserverBase:
         return values.reshape(())
 
 
+@_documented
 class MinMaxObserver(ObserverBase):
-    __doc__ = "Running minimum and maximum of whole tensors.\n\n" + str(ObserverBase.__doc__)
+    """Running minimum and maximum of whole tensors."""
 
     def __init__(
         self,
@@ -196,12 +229,13 @@ class MinMaxObserver(ObserverBase):
         super().__init__(_arguments(locals()))
 
 
+@_documented
 class MovingAverageMinMaxObserver(ObserverBase):
-    __doc__ = (
-        "Moving average of the minimum and maximum of whole tensors.\n\n"
-        "    Formula: min_val = min_val + averaging_constant * (batch minimum - min_val),\n"
-        "             likewise max_val; the first batch is copied\n\n    "
-    ) + str(ObserverBase.__doc__)
+    """Moving average of the minimum and maximum of whole tensors.
+
+    Average: min_val = min_val + averaging_constant * (batch minimum - min_val), likewise max_val;
+             the first batch is copied
+    """
 
     def __init__(
         self,
@@ -220,10 +254,12 @@ class MovingAverageMinMaxObserver(ObserverBase):
         super().__init__(_arguments(locals()))
 
 
+@_documented
 class PerChannelMinMaxObserver(ObserverBase):
-    __doc__ = "Running minimum and maximum of each slice along ch_axis.\n\n    " + str(
-        ObserverBase.__doc__
-    )
+    """Running minimum and maximum of each slice along ch_axis.
+
+    Shapes:  tensors of two axes or more; parameters have one value for each channel
+    """
 
     def __init__(
         self,
@@ -246,11 +282,14 @@ class PerChannelMinMaxObserver(ObserverBase):
         return values
 
 
+@_documented
 class MovingAveragePerChannelMinMaxObserver(PerChannelMinMaxObserver):
-    __doc__ = (
-        "Moving average of the minimum and maximum of each slice along ch_axis.\n\n    "
-        + str(ObserverBase.__doc__)
-    )
+    """Moving average of the minimum and maximum of each slice along ch_axis.
+
+    Average: min_val = min_val + averaging_constant * (batch minimum - min_val), likewise max_val;
+             the first batch is copied
+    Shapes:  tensors of two axes or more; parameters have one value for each channel
+    """
 
     def __init__(
         self,
@@ -271,12 +310,14 @@ class MovingAveragePerChannelMinMaxObserver(PerChannelMinMaxObserver):
         self.ch_axis = ch_axis
 
 
+@_documented
 class HistogramObserver(ObserverBase):
-    __doc__ = (
-        "Keeps a histogram and chooses the range with the smallest estimated squared error.\n\n"
-        "    Edge:    infinities are left out and counted.\n"
-        '    Errors:  InvalidArgument for a NaN under the policy "reference".\n\n    '
-    ) + str(ObserverBase.__doc__)
+    """Keeps a histogram and chooses the range with the smallest estimated squared error.
+
+    Range:   starts as [min_val, max_val]; the end whose quantile costs more bins moves inwards by
+             1e-5 of the mass until the estimated error rises. Infinities are left out and counted;
+             a NaN is an error under the policy "reference"
+    """
 
     def __init__(
         self,
@@ -302,6 +343,11 @@ class HistogramObserver(ObserverBase):
     def chosen_range(self) -> tuple[float, float]:
         """(min, max) that the parameters follow from."""
         return self._native.chosen_range
+
+
+def _number(eps: Any) -> Any:
+    """The only value of an array or tensor, as torch has its eps; numbers are themselves."""
+    return np.asarray(eps).item() if np.size(eps) == 1 else eps
 
 
 def _arguments(names: dict[str, Any]) -> dict[str, Any]:

@@ -58,7 +58,7 @@ class _Member:
         return _core.registered_components(cls._family)
 
     @classmethod
-    def field_of(cls, value: Any, problems: list[str]) -> Any:
+    def field_of(cls, field: str, value: Any, problems: list[str]) -> Any:
         """The registered name of a class; anything else is left to the checks of the spec.
 
         What is wrong with a class is added to `problems`.
@@ -68,7 +68,7 @@ class _Member:
         try:
             return cls.name_of(value)
         except InvalidArgument as error:
-            problems.append(str(error))
+            problems.append(f"{field}: {error}")
             return cls.registered()[0]
 
     @classmethod

@@ -174,11 +174,15 @@ class QuantizationSpec(CompressionSpec):
             "qscheme": qscheme,
             "qformulation": qformulation,
             "granularity": _plain_granularity(granularity),
-            "fake_quantize_cls": FakeQuantizeImplBase.field_of(fake_quantize_cls, problems),
-            "qparam_calculator_cls": QParamsCalculatorBase.field_of(
-                qparam_calculator_cls, problems
+            "fake_quantize_cls": FakeQuantizeImplBase.field_of(
+                "fake_quantize_cls", fake_quantize_cls, problems
             ),
-            "range_calculator_cls": RangeCalculatorBase.field_of(range_calculator_cls, problems),
+            "qparam_calculator_cls": QParamsCalculatorBase.field_of(
+                "qparam_calculator_cls", qparam_calculator_cls, problems
+            ),
+            "range_calculator_cls": RangeCalculatorBase.field_of(
+                "range_calculator_cls", range_calculator_cls, problems
+            ),
             "float_range": float_range,
             "scale_dtype": None if scale_dtype is None else plain_name(scale_dtype),
             "eps": eps,
@@ -223,18 +227,22 @@ class QuantizationSpec(CompressionSpec):
 
     @property
     def qscheme(self) -> QuantizationScheme:
+        """How a range is laid on the codes."""
         return QuantizationScheme(self._fields["qscheme"])
 
     @property
     def qformulation(self) -> QuantizationFormulation:
+        """Whether a zero point or the smallest value anchors the grid."""
         return QuantizationFormulation(self._fields["qformulation"])
 
     @property
     def granularity(self) -> QuantizationGranularity:
+        """Which values share a scale."""
         return QuantizationGranularity.from_dict(self._fields["granularity"])
 
     @property
     def float_range(self) -> list[float | None]:
+        """The fixed bounds [min, max]; None where the bound is measured."""
         return list(self._fields["float_range"])
 
     @property

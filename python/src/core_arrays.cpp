@@ -209,8 +209,8 @@ void bind_arrays(nb::module_& module) {
   bind_mapping(module);
   const auto threads = nb::arg("threads") = 1;
   const auto out = nb::arg("out").none() = nb::none();
-  module.def("fit", &fit_array, nb::arg("x"), nb::arg("spec"), nb::arg("role"), threads);
-  module.def("measure_range", &measure_array, nb::arg("x"), nb::arg("grid"), nb::kw_only(),
+  module.def("fit", &fit_array, nb::arg("x").none(), nb::arg("spec"), nb::arg("role"), threads);
+  module.def("measure_range", &measure_array, nb::arg("x").none(), nb::arg("grid"), nb::kw_only(),
              nb::arg("policy") = "reference", threads);
   module.def(
       "choose_qparams",
@@ -220,15 +220,17 @@ void bind_arrays(nb::module_& module) {
         return Mapping{resolved, grid, choose_qparams(ranges, resolved, grid)};
       },
       nb::arg("ranges"), nb::arg("spec"), nb::arg("role"), nb::arg("grid"));
-  module.def("quantize_array", &quantize_array, nb::arg("x"), nb::arg("mapping"), out, threads);
-  module.def("quantize_and_fake_quantize_array", &quantize_and_fake_quantize_array, nb::arg("x"),
-             nb::arg("mapping"), nb::arg("codes").none() = nb::none(), out, threads);
-  module.def("dequantize_array", &dequantize_array, nb::arg("q"), nb::arg("mapping"),
-             nb::arg("dtype") = "float32", out, threads);
-  module.def("fake_quantize_array", &fake_quantize_array, nb::arg("x"), nb::arg("mapping"), out,
+  module.def("quantize_array", &quantize_array, nb::arg("x").none(), nb::arg("mapping"), out,
              threads);
-  module.def("gradient_mask", &mask_array, nb::arg("x"), nb::arg("mapping"));
-  module.def("pack", &pack_array, nb::arg("q"), nb::arg("dtype"));
+  module.def("quantize_and_fake_quantize_array", &quantize_and_fake_quantize_array,
+             nb::arg("x").none(), nb::arg("mapping"), nb::arg("codes").none() = nb::none(), out,
+             threads);
+  module.def("dequantize_array", &dequantize_array, nb::arg("q").none(), nb::arg("mapping"),
+             nb::arg("dtype") = "float32", out, threads);
+  module.def("fake_quantize_array", &fake_quantize_array, nb::arg("x").none(), nb::arg("mapping"),
+             out, threads);
+  module.def("gradient_mask", &mask_array, nb::arg("x").none(), nb::arg("mapping"));
+  module.def("pack", &pack_array, nb::arg("q").none(), nb::arg("dtype"));
   module.def("unpack", &unpack_array, nb::arg("packed"), nb::arg("dtype"), nb::arg("shape"));
 }
 

@@ -93,14 +93,14 @@ void bind_fake_quantize(nb::module_& module) {
             new (self) FakeQuantize(spec, parse_role(role));
           },
           nb::arg("spec"), nb::arg("role"))
-      .def("forward", &forward, nb::arg("x"), out, threads)
-      .def("forward_with_codes", &forward_with_codes, nb::arg("x"),
+      .def("forward", &forward, nb::arg("x").none(), out, threads)
+      .def("forward_with_codes", &forward_with_codes, nb::arg("x").none(),
            nb::arg("codes").none() = nb::none(), out, threads)
-      .def("observe", &observe, nb::arg("x"), threads)
+      .def("observe", &observe, nb::arg("x").none(), threads)
       .def("calculate_qparams", &FakeQuantize::calculate_qparams)
-      .def("quantize", &quantize_codes, nb::arg("x"), out, threads)
-      .def("dequantize", &dequantize_codes, nb::arg("q"), nb::arg("dtype"), out, threads)
-      .def("fake_quantize", &fake_quantize_only, nb::arg("x"), out, threads)
+      .def("quantize", &quantize_codes, nb::arg("x").none(), out, threads)
+      .def("dequantize", &dequantize_codes, nb::arg("q").none(), nb::arg("dtype"), out, threads)
+      .def("fake_quantize", &fake_quantize_only, nb::arg("x").none(), out, threads)
       .def("mapping", &FakeQuantize::mapping, nb::arg("shape"))
       .def("enable_observer", &FakeQuantize::enable_observer)
       .def("disable_observer", &FakeQuantize::disable_observer)

@@ -22,33 +22,46 @@
 namespace halfstep::python {
 namespace {
 
+/// Errors: invalid_argument naming the argument.
+template <typename T>
+T read(const std::string& name, nb::handle value, const char* expected) {
+  T result{};
+  if (!nb::try_cast<T>(value, result)) {
+    throw Error(ErrorKind::invalid_argument,
+                name + " is " + nb::repr(value).c_str() + "; expected " + expected);
+  }
+  return result;
+}
+
 /// Reads the keyword arguments of torch's constructors, by their names in Python.
 ObserverOptions options_from(const nb::dict& arguments) {
+  const char* const kWhole = "a whole number";
   ObserverOptions options;
   for (const auto& [key, value] : arguments) {
     const auto name = nb::cast<std::string>(key);
     if (name == "dtype") {
-      options.dtype = parse_observer_dtype(nb::cast<std::string>(value));
+      options.dtype = parse_observer_dtype(read<std::string>(name, value, "the name of a dtype"));
     } else if (name == "qscheme") {
-      options.qscheme = parse_observer_scheme(nb::cast<std::string>(value));
+      options.qscheme =
+          parse_observer_scheme(read<std::string>(name, value, "the name of a scheme"));
     } else if (name == "reduce_range") {
-      options.reduce_range = nb::cast<bool>(value);
+      options.reduce_range = read<bool>(name, value, "True or False");
     } else if (name == "quant_min") {
-      options.quant_min = nb::cast<std::optional<std::int64_t>>(value);
+      options.quant_min = read<std::int64_t>(name, value, kWhole);
     } else if (name == "quant_max") {
-      options.quant_max = nb::cast<std::optional<std::int64_t>>(value);
+      options.quant_max = read<std::int64_t>(name, value, kWhole);
     } else if (name == "eps") {
-      options.eps = nb::cast<double>(value);
+      options.eps = read<double>(name, value, "a number");
     } else if (name == "ch_axis") {
-      options.ch_axis = nb::cast<std::int64_t>(value);
+      options.ch_axis = read<std::int64_t>(name, value, kWhole);
     } else if (name == "averaging_constant") {
-      options.averaging_constant = nb::cast<double>(value);
+      options.averaging_constant = read<double>(name, value, "a number");
     } else if (name == "is_dynamic") {
-      options.is_dynamic = nb::cast<bool>(value);
+      options.is_dynamic = read<bool>(name, value, "True or False");
     } else if (name == "bins") {
-      options.bins = nb::cast<int>(value);
+      options.bins = read<int>(name, value, kWhole);
     } else if (name == "policy") {
-      options.policy = parse_policy(nb::cast<std::string>(value));
+      options.policy = parse_policy(read<std::string>(name, value, "the name of a policy"));
     } else {
       throw Error(ErrorKind::invalid_argument, "an observer has no argument \"" + name + "\"");
     }
@@ -156,7 +169,7 @@ void bind_observers(nb::module_& module) {
              return make_observer(class_name, options_from(arguments));
            }),
            nb::arg("class_name"), nb::arg("arguments"))
-      .def("observe", &observe, nb::arg("x"), nb::arg("threads") = 1)
+      .def("observe", &observe, nb::arg("x").none(), nb::arg("threads") = 1)
       .def("calculate_qparams", &qparams)
       .def("reset_min_max_vals", &Observer::reset_min_max_vals)
       .def_prop_ro("min_val", [](const Observer& o) { return vector_of(o.min_val()); })
@@ -177,10 +190,10 @@ void bind_observers(nb::module_& module) {
       .def("merge", &Observer::merge, nb::arg("other"));
 
   const auto axis = nb::arg("axis").none() = nb::none();
-  module.def("fake_quantize_affine", &fake_affine, nb::arg("x"), nb::arg("scale"),
+  module.def("fake_quantize_affine", &fake_affine, nb::arg("x").none(), nb::arg("scale"),
              nb::arg("zero_point"), nb::arg("quant_min"), nb::arg("quant_max"), axis,
              nb::arg("rounding") = "reciprocal", nb::arg("out").none() = nb::none());
-  module.def("quantize_affine", &codes_affine, nb::arg("x"), nb::arg("scale"),
+  module.def("quantize_affine", &codes_affine, nb::arg("x").none(), nb::arg("scale"),
              nb::arg("zero_point"), nb::arg("quant_min"), nb::arg("quant_max"), axis,
              nb::arg("rounding") = "reciprocal");
 }

@@ -52,7 +52,8 @@ Json json_of(nb::handle value) {
     return nb::cast<bool>(value);
   }
   if (nb::isinstance<nb::int_>(value)) {
-    return nb::cast<std::int64_t>(value);
+    std::int64_t number = 0;
+    return nb::try_cast(value, number) ? Json(number) : Json(nb::cast<double>(nb::float_(value)));
   }
   if (nb::isinstance<nb::float_>(value)) {
     return nb::cast<double>(value);
@@ -63,7 +64,12 @@ Json json_of(nb::handle value) {
   if (nb::isinstance<nb::dict>(value)) {
     Json object = Json::object();
     for (const auto& [key, item] : nb::borrow<nb::dict>(value)) {
-      object[nb::cast<std::string>(nb::str(key))] = json_of(item);
+      const auto name = nb::cast<std::string>(nb::str(key));
+      try {
+        object[name] = json_of(item);
+      } catch (const Error& error) {
+        throw error.within(name);
+      }
     }
     return object;
   }
@@ -73,6 +79,14 @@ Json json_of(nb::handle value) {
       array.push_back(json_of(item));
     }
     return array;
+  }
+  // Numbers and arrays of NumPy and of frameworks.
+  if (nb::hasattr(value, "tolist") && !nb::isinstance<nb::type_object>(value)) {
+    const nb::object plain = value.attr("tolist")();
+    if (plain.type().is(value.type())) {
+      throw Error(ErrorKind::invalid_argument, "a value without a plain form");
+    }
+    return json_of(plain);
   }
   throw Error(ErrorKind::invalid_argument,
               "a value of type " + nb::cast<std::string>(value.type().attr("__name__")) +

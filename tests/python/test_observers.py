@@ -183,3 +183,39 @@ def test_float_zero_points(x):
     scale, zero_point = observer.calculate_qparams()
     assert zero_point.dtype == np.float32
     np.testing.assert_array_equal(zero_point, -x.min(axis=1) / scale)
+
+
+def test_eps_may_be_an_array():
+    observer = halfstep.MinMaxObserver(eps=np.array([0.25], np.float32))
+    assert observer.eps.tolist() == [0.25]
+    observer(np.zeros(3, np.float32))
+    assert observer.calculate_qparams()[0].item() == 0.25
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"quant_min": "0", "quant_max": 5}, "quant_min is '0'; expected a whole number"),
+        ({"eps": "small"}, "eps is 'small'; expected a number"),
+        ({"reduce_range": "no"}, "reduce_range is 'no'; expected True or False"),
+    ],
+)
+def test_arguments_of_another_type(arguments, message):
+    with pytest.raises(halfstep.InvalidArgument, match=message):
+        halfstep.MinMaxObserver(**arguments)
+
+
+@pytest.mark.parametrize("value", [None, "text", object()])
+def test_what_is_no_array(value):
+    with pytest.raises(halfstep.InvalidArgument, match=r"x is an array of type (object|str)"):
+        halfstep.MinMaxObserver()(value)
+    with pytest.raises(halfstep.InvalidArgument, match=r"x is an array of type (object|str)"):
+        halfstep.FakeQuantize(halfstep.QuantizationSpec())(value)
+
+
+def test_help_lists_formula_errors_and_arguments():
+    for cls in (halfstep.MinMaxObserver, halfstep.MovingAveragePerChannelMinMaxObserver):
+        text = cls.__doc__
+        assert all(word in text for word in ("Formula:", "Units:", "Errors:", "Source:", "Args:"))
+        assert "    eps: the smallest scale" in text
+        assert ("ch_axis:" in text) == ("Channel" in cls.__name__)

@@ -137,6 +137,56 @@ def test_all_broken_rules_are_told_at_once():
     assert "eps" in str(caught.value)
 
 
+def test_classes_and_missing_fields_are_told_with_the_rest():
+    class Stranger(halfstep.RangeCalculatorBase):
+        pass
+
+    class Demanding(QuantizationSpec):
+        percentile: float
+
+    with pytest.raises(ValueError, match=r"(?s)dtype.*Stranger.*percentile") as caught:
+        Demanding(dtype="int9", range_calculator_cls=Stranger)
+    assert str(caught.value).startswith("quantization spec:\n")
+    with pytest.raises(ValueError, match=r"^quantization spec: range_calculator_cls: Stranger is"):
+        QuantizationSpec(range_calculator_cls=Stranger)
+
+
+def test_numbers_of_numpy_are_numbers():
+    spec = QuantizationSpec(
+        float_range=np.array([-1.0, 2.0]),
+        eps=np.float32(0.5),
+        granularity={"type": "per_channel", "axis": np.int64(1)},
+    )
+    assert spec == QuantizationSpec(
+        float_range=[-1, 2], eps=0.5, granularity=halfstep.PerChannelGranularity(axis=1)
+    )
+    assert halfstep.PerBlockGranularity(np.int8(0), np.array([4])).block_size == 4
+
+
+@pytest.mark.parametrize("field", ["eps", "float_range", "granularity"])
+def test_values_of_no_plain_form_name_their_field(field):
+    with pytest.raises(halfstep.InvalidArgument, match=f"{field}: .*object"):
+        QuantizationSpec(**{field: object()})
+
+
+def test_unknown_granularities_are_called_types():
+    with pytest.raises(ValueError, match='unknown type "per_chanel"; did you mean "per_channel"'):
+        QuantizationSpec(granularity={"type": "per_chanel"})
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"dtype": "uint1", "qscheme": "symmetric_aimet"}, "no value above 0"),
+        ({"qscheme": "symmetric_aimet", "qformulation": "minval"}, 'only "zp"'),
+        ({"uneven_blocks": "drop"}, '"error", "skip" or "pad"'),
+    ],
+)
+def test_rules_of_our_own_fields(fields, message):
+    with pytest.raises(ValueError, match=message):
+        QuantizationSpec(**fields)
+
+
 def test_unknown_fields_get_the_closest_name():
     with pytest.raises(ValueError, match='did you mean "qscheme"'):
         QuantizationSpec(qsheme="symmetric")
@@ -152,6 +202,7 @@ SPECS = [
         e8m0_mode="even",
         policy="safe",
     ),
+    QuantizationSpec(qscheme="symmetric_aimet", uneven_blocks="pad"),
     QuantizationSpec(float_range=(None, 6), qparam_calculator_cls="global_minmax"),
     QuantizationSpec(float_range=(-0.1, 1 / 3), granularity={"type": "per_channel", "axis": 0}),
 ]
@@ -240,7 +291,7 @@ def test_export_checks():
     minval.check_export("coreai", "weight")
     with pytest.raises(halfstep.Unsupported, match="qformulation"):
         minval.check_export("coreml", "weight")
-    with pytest.raises(halfstep.Unsupported, match="int8 or uint8"):
+    with pytest.raises(halfstep.Unsupported, match='dtype "int4".*"int8" or "uint8"'):
         QuantizationSpec(dtype="int4").check_export("coreml", "activation")
     with pytest.raises(halfstep.InvalidArgument, match="coreml"):
         minval.check_export("coremll", "weight")
