@@ -24,6 +24,36 @@ void check_sizes(std::size_t unpacked, std::size_t packed, Dtype dtype) {
 
 std::uint64_t every_byte(std::uint64_t byte) { return byte * 0x0101010101010101U; }
 
+/// The bits of 8 codes that must not be set: those above the width of unsigned ones, and those that
+/// differ from their neighbour in the sign of signed ones.
+std::uint64_t stray_bits(std::uint64_t codes, Dtype dtype) {
+  const std::uint64_t above = every_byte(0xffU << bits(dtype) & 0xffU);
+  return (is_signed_integer(dtype) ? codes ^ codes << 1 : codes) & above;
+}
+
+void check_codes(std::span<const std::byte> q, Dtype dtype) {
+  std::uint64_t stray = 0;
+  std::size_t i = 0;
+  for (; i + 8 <= q.size(); i += 8) {
+    std::uint64_t codes = 0;
+    std::memcpy(&codes, q.data() + i, 8);
+    stray |= stray_bits(codes, dtype);
+  }
+  const auto is_stray = [&](std::byte code) {
+    return stray_bits(std::to_integer<std::uint64_t>(code), dtype) != 0;
+  };
+  if (stray == 0 && std::none_of(q.begin() + static_cast<std::ptrdiff_t>(i), q.end(), is_stray)) {
+    return;
+  }
+  const auto found = std::find_if(q.begin(), q.end(), is_stray);
+  const int code = is_signed_integer(dtype) ? static_cast<std::int8_t>(*found)
+                                            : static_cast<std::uint8_t>(*found);
+  throw Error(ErrorKind::invalid_argument, "the code " + std::to_string(code) + " at position " +
+                                               std::to_string(found - q.begin()) +
+                                               " does not fit the " + std::to_string(bits(dtype)) +
+                                               " bits of " + std::string(name(dtype)));
+}
+
 /// 8 codes, one a byte, to 8 * kWidth bits: neighbours move together, twice as far each time.
 template <int kWidth>
 std::uint64_t squeeze(std::uint64_t codes) {
@@ -91,6 +121,7 @@ void pack(std::span<const std::byte> q, Dtype dtype, std::span<std::byte> packed
     std::copy(q.begin(), q.end(), packed.begin());
     return;
   }
+  check_codes(q, dtype);
   const int width = bits(dtype);
   const std::uint32_t mask = (1U << width) - 1U;
   const std::size_t done = width == 4   ? pack_words<4>(q, packed)

@@ -133,7 +133,7 @@ void quantize_and_fake_quantize(const FloatView& x, const Mapping& mapping, std:
 /// Source: coreai-opt fake quantizer, backward
 void gradient_mask(const FloatView& x, const Mapping& mapping, std::span<std::byte> mask);
 
-/// Packs values below 8 bits, first value in the low bits (ONNX); wider values are copied.
+/// Packs codes below 8 bits, the first lowest (ONNX), wider ones as they are; misfits are errors.
 void pack(std::span<const std::byte> q, Dtype dtype, std::span<std::byte> packed);
 void unpack(std::span<const std::byte> packed, Dtype dtype, std::span<std::byte> q);
 [[nodiscard]] std::size_t packed_size(std::size_t count, Dtype dtype) noexcept;

@@ -95,13 +95,10 @@ void check_block_sizes(const PerBlock& blocks, Problems& problems) {
   if (blocks.block_size.empty()) {
     problems.push_back("granularity: per_block needs a block_size");
   }
-  const bool one_axis = blocks.axis.has_value();
   for (const std::int64_t size : blocks.block_size) {
-    // -1 stands for a whole axis, which only a size for every axis can say.
-    if (size <= 0 && (size != -1 || one_axis)) {
+    if (size <= 0 && size != -1) {  // whether -1 has a meaning is seen at use
       problems.push_back("granularity: block_size " + to_text(blocks.block_size) + " holds " +
-                         std::to_string(size) + "; a size must be > 0" +
-                         (one_axis ? "" : " or -1 (the whole axis)"));
+                         std::to_string(size) + "; a size must be > 0 or -1 (the whole axis)");
     }
   }
 }

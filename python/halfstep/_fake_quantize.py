@@ -6,6 +6,7 @@ from typing import Any, Self
 from halfstep import _core
 from halfstep._arrays import Array, like
 from halfstep._dtypes import DtypeLike, dtype_name
+from halfstep._errors import InvalidArgument
 from halfstep._granularity import QuantizationGranularity
 from halfstep._spec import QuantizationSpec
 
@@ -45,6 +46,8 @@ class FakeQuantize:
     ) -> None:
         if not isinstance(spec, QuantizationSpec):
             spec = QuantizationSpec.from_dict(spec)
+        if threads < 1:
+            raise InvalidArgument(f"threads is {threads}; expected 1 or more")
         self.spec = spec
         self.role = role
         self.threads = threads

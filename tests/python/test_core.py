@@ -170,3 +170,18 @@ def test_codes_and_values_at_once(x):
     buffer = np.empty_like(codes)
     assert core.quantize(x, mapping, out=buffer) is buffer
     np.testing.assert_array_equal(buffer, codes)
+
+
+@pytest.mark.parametrize(
+    ("codes", "dtype", "message"),
+    [
+        (np.int8([0] * 11 + [8]), "int4", r"code 8 at position 11 .*4 bits of int4"),
+        (np.int8([0, -9] + [0] * 9), "int4", "code -9 at position 1"),
+        (np.uint8([0] * 8 + [4]), "uint2", "code 4 at position 8"),
+        (np.int8([1]), "int1", "code 1 at position 0"),
+        (np.uint8([16]), "float4_e2m1fn", "code 16"),
+    ],
+)
+def test_packing_codes_of_no_such_type(codes, dtype, message):
+    with pytest.raises(halfstep.InvalidArgument, match=message):
+        core.pack(codes, dtype)

@@ -292,3 +292,16 @@ def test_uneven_blocks_as_asked_whatever_the_policy(x, policy):
     strict = FakeQuantize(spec.replace(uneven_blocks="error"), role="weight")
     with pytest.raises(halfstep.InvalidArgument, match="does not divide axis 1"):
         strict(x)
+
+
+def test_threads_are_counted_from_one():
+    with pytest.raises(halfstep.InvalidArgument, match="threads is 0; expected 1 or more"):
+        FakeQuantize(QuantizationSpec(), role="weight", threads=0)
+
+
+@pytest.mark.parametrize("block_size", [(2, -1), (1, 2), (-1,)])
+def test_a_tuple_with_an_axis_is_seen_at_use(x, block_size):
+    spec = QuantizationSpec(granularity={"type": "per_block", "axis": 0, "block_size": block_size})
+    assert QuantizationSpec.from_dict(spec.to_dict()) == spec
+    with pytest.raises(halfstep.InvalidArgument, match=r"granularity.*(block_size|block size)"):
+        FakeQuantize(spec, role="weight")(x)

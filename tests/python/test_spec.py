@@ -291,7 +291,7 @@ def test_export_checks():
     minval.check_export("coreai", "weight")
     with pytest.raises(halfstep.Unsupported, match="qformulation"):
         minval.check_export("coreml", "weight")
-    with pytest.raises(halfstep.Unsupported, match='dtype "int4".*"int8" or "uint8"'):
+    with pytest.raises(halfstep.Unsupported, match=r'dtype "int4".*"int8" or "uint8"'):
         QuantizationSpec(dtype="int4").check_export("coreml", "activation")
     with pytest.raises(halfstep.InvalidArgument, match="coreml"):
         minval.check_export("coremll", "weight")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes build/torch, an environment with torch that also sees the packages of .venv, halfstep among
-# them; does nothing when it is up to date. With a CPU build of torch it takes 0.9 GB.
+# them; does nothing when it is up to date. With a CPU build of torch it takes 1 GB.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 source "$root/tools/setup/common.sh"
