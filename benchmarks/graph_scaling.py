@@ -3,7 +3,8 @@
 Quantizes chains of small operators (Conv, Relu, Add and MatMul, Relu, Add, Tanh) of 1,000, 3,000
 and 10,000 nodes without running the result, and takes the best of several runs. The slope is that
 of log(seconds) over log(nodes): 1 is linear. `calibrate` and `check` are the engine's work, the
-other phases are ours.
+other phases are ours. Phases are wall time; the CPU time of a run with weights alone (w8, no
+samples) shows our passes without the engine, and without what else runs on the machine.
 
 usage: graph_scaling.py [--command HALFSTEP] [--nodes N ...] [--runs K] [--check] [--json]
 """
@@ -11,6 +12,7 @@ usage: graph_scaling.py [--command HALFSTEP] [--nodes N ...] [--runs K] [--check
 import argparse
 import json
 import math
+import resource
 import subprocess
 import sys
 import tempfile
@@ -79,6 +81,12 @@ def products(nodes: int) -> Chain:
 CHAINS: dict[str, Callable[[int], Chain]] = {"convolutions": convolutions, "products": products}
 
 
+def cpu_seconds() -> float:
+    """Of all commands that were run so far, user and system."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
 def best_seconds(command: Path, chain: Chain, runs: int, check: bool) -> dict[str, float]:
     """The shortest time of each phase, and of the whole command."""
     best: dict[str, float] = {}
@@ -91,12 +99,19 @@ def best_seconds(command: Path, chain: Chain, runs: int, check: bool) -> dict[st
             command, "quantize", folder / "m.onnx", "--calibration", folder / "s.npz",
             "-o", folder / "q.onnx", "--force", "--json", "--threads", "1",
         ]  # fmt: skip
+        weights = [*words[:3], *words[5:], "--recipe", "w8"]
         words += [] if check else ["--no-check"]
         for _ in range(runs):
+            before = cpu_seconds()
             done = subprocess.run(words, check=True, capture_output=True, text=True)
-            seconds = json.loads(done.stdout)["seconds"]
+            seconds = json.loads(done.stdout)["summary"]["seconds"]
             seconds["total"] = sum(seconds.values())
             seconds["ours"] = sum(seconds.get(phase, 0.0) for phase in OURS)
+            seconds["total, CPU"] = cpu_seconds() - before
+            # Weights alone need no engine: what is left is our own passes, reading and writing.
+            before = cpu_seconds()
+            subprocess.run(weights, check=True, capture_output=True)
+            seconds["w8, CPU"] = cpu_seconds() - before
             best = {phase: min(best.get(phase, math.inf), s) for phase, s in seconds.items()}
     return best
 
@@ -123,7 +138,7 @@ def main() -> None:
         ]
         results[name] = {
             phase: [round(f.get(phase, 0.0), 4) for f in found]
-            for phase in (*OURS, *ENGINE, "ours", "total")
+            for phase in (*OURS, *ENGINE, "ours", "total", "total, CPU", "w8, CPU")
             if any(phase in f for f in found)
         }
     if arguments.json:
