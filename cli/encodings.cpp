@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,7 +45,7 @@ class Job {
 
   [[nodiscard]] const EncodingsArguments& arguments() const { return arguments_; }
   [[nodiscard]] Console& console() { return console_; }
-  [[nodiscard]] const Model& model() const { return *model_; }
+  [[nodiscard]] const Model& model() const { return model_.value(); }
   [[nodiscard]] Diagnostics& diagnostics() { return diagnostics_; }
   [[nodiscard]] EncodingsSource source() const {
     return {.model = model_ ? &*model_ : nullptr, .lenient = arguments_.lenient};
@@ -116,6 +115,16 @@ void check_delivery(const EncodingsArguments& a) {
   }
 }
 
+std::string lint_line(const Diagnostic& diagnostic) {
+  const std::string severity = diagnostic.severity == Severity::error     ? "error"
+                               : diagnostic.severity == Severity::warning ? "warning"
+                                                                          : "note";
+  const bool named = diagnostic.message.find(diagnostic.subject) != std::string::npos;
+  return severity + "[" + diagnostic.rule +
+         "]: " + (named ? "" : printable(diagnostic.subject) + ": ") +
+         printable(diagnostic.message) + "\n";
+}
+
 int lint(Job& job) {
   const EncodingsArguments& a = job.arguments();
   const LintReport report = lint_encodings(job.file(0), job.source());
@@ -127,23 +136,15 @@ int lint(Job& job) {
   document["warnings"] = warnings;
   if (!job.print(std::move(document))) {
     for (const Diagnostic& diagnostic : report.diagnostics) {
-      const bool note = diagnostic.severity == Severity::note;
-      if (!note || a.common.verbose) {
-        job.console().out << (diagnostic.severity == Severity::error ? "error"
-                              : note                                 ? "note"
-                                                                     : "warning")
-                          << "[" << diagnostic.rule << "]: "
-                          << (diagnostic.message.find(diagnostic.subject) == std::string::npos
-                                  ? printable(diagnostic.subject) + ": "
-                                  : "")
-                          << printable(diagnostic.message) << "\n";
+      if (diagnostic.severity != Severity::note || a.common.verbose) {
+        job.console().out << lint_line(diagnostic);
       }
     }
     job.console().out << printable(a.files[0]) << ": " << counted(errors, "error") << ", "
                       << counted(warnings, "warning") << "\n";
   }
   const bool fails =
-      (errors > 0 && a.fail_on != "never") || (warnings > 0 && a.fail_on == "warning");
+      a.fail_on == "warning" ? errors + warnings > 0 : a.fail_on == "error" && errors > 0;
   return fails ? 1 : 0;
 }
 
@@ -294,7 +295,7 @@ int run_encodings(const EncodingsArguments& arguments, Console& console) {
                                                                 {"merge", merge},
                                                                 {"from-model", from_model},
                                                                 {"show", show}};
-  Job job(arguments, console);
+  Job job(arguments, console);  // NOLINT(misc-const-correctness): the actions change it
   return kActions.at(arguments.action)(job);
 }
 

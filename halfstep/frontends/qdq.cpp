@@ -14,7 +14,6 @@
 #include "halfstep/model/graph_editor.h"
 #include "halfstep/model/graph_index.h"
 #include "halfstep/model/node_keys.h"
-#include "halfstep/support/error.h"
 
 namespace halfstep {
 namespace {
@@ -279,6 +278,23 @@ class Extractor {
     return {};
   }
 
+  /// The Casts to `type` behind all pairs; empty if somebody else reads what they read.
+  [[nodiscard]] std::vector<int> casts_behind(const std::vector<Pair>& pairs, int type) const {
+    std::vector<int> casts;
+    for (const Pair& pair : pairs) {
+      for (const int i : pair.dequantize) {
+        const std::string& from = index_.graph().node(i).output(0);
+        for (const Consumer& reader : index_.consumers(from)) {
+          if (!is_cast(index_, reader, type) || index_.is_graph_output(from)) {
+            return {};
+          }
+          casts.push_back(reader.node);
+        }
+      }
+    }
+    return casts;
+  }
+
   /// Tensors that are not float32 stand between a Cast to float32 before the pairs and Casts back
   /// behind them: the encoding is theirs. False if these are not all that there is.
   bool fold_between_casts(const std::string& tensor, const std::vector<Pair>& pairs) {
@@ -288,30 +304,31 @@ class Extractor {
     }
     const std::string& narrow = index_.graph().node(widening).input(0);
     const int type = index_.type(narrow).elem_type;
-    std::vector<int> casts;
-    std::vector<std::string> outputs;
-    for (const Pair& pair : pairs) {
-      for (const int i : pair.dequantize) {
-        const std::string& from = index_.graph().node(i).output(0);
-        for (const Consumer& reader : index_.consumers(from)) {
-          if (!is_cast(index_, reader, type) || index_.is_graph_output(from)) {
-            return false;
-          }
-          casts.push_back(reader.node);
-          const std::string& to = index_.graph().node(reader.node).output(0);
-          if (index_.is_graph_output(to)) {
-            outputs.push_back(to);
-          }
-        }
-      }
-    }
+    const std::vector<int> casts = casts_behind(pairs, type);
     const bool only = index_.consumers(narrow).size() == 1 && !index_.is_graph_output(narrow);
-    const bool output_fits =
-        outputs.empty() || (outputs.size() == 1 && index_.producer(narrow) >= 0);
-    if (type == onnx::TensorProto::FLOAT || casts.empty() || !only || !output_fits) {
+    if (type == onnx::TensorProto::FLOAT || casts.empty() || !only) {
       return false;
     }
-    const std::string name = outputs.empty() ? narrow : outputs[0];
+    std::string name = narrow;
+    for (const int cast : casts) {
+      const std::string& to = index_.graph().node(cast).output(0);
+      if (index_.is_graph_output(to)) {
+        if (name != narrow || index_.producer(narrow) < 0) {
+          return false;  // two outputs, or an output of an input
+        }
+        name = to;
+      }
+    }
+    fold_casts(narrow, name, widening, casts);
+    for (const Pair& pair : pairs) {
+      remove_pair(pair);
+    }
+    table_.set(name, pairs[0].encoding);
+    return true;
+  }
+
+  void fold_casts(const std::string& narrow, const std::string& name, int widening,
+                  const std::vector<int>& casts) {
     if (name != narrow) {
       editor_.set_output(index_.producer(narrow), narrow, name);
     }
@@ -320,11 +337,6 @@ class Extractor {
     }
     remove(casts);
     remove({widening});
-    for (const Pair& pair : pairs) {
-      remove_pair(pair);
-    }
-    table_.set(name, pairs[0].encoding);
-    return true;
   }
 
   void remove_pair(const Pair& pair) {

@@ -32,7 +32,7 @@ std::vector<std::byte> rounded_to_half(std::vector<float>& values) {
 bool may_be_lost(const std::vector<std::byte>& codes, const Encoding& encoding) {
   constexpr float kSmallest = 1e-30F;
   constexpr float kLargest = 1e30F;
-  constexpr std::int32_t kSafe = 1 << 21;  // two roundings of 2^-24 stay below half a step
+  constexpr std::int32_t kSafe = 2097152;  // 2^21: two roundings of 2^-24 stay below half a step
   if (std::any_of(encoding.scale.begin(), encoding.scale.end(),
                   [](float scale) { return scale < kSmallest || scale > kLargest; })) {
     return true;
