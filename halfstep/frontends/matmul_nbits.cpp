@@ -25,6 +25,11 @@ std::string input(const onnx::NodeProto& node, int slot) {
   return slot < node.input_size() ? node.input(slot) : std::string();
 }
 
+/// 2^bits.
+std::int64_t code_count(std::int64_t bits) {
+  return static_cast<std::int64_t>(std::uint64_t{1} << static_cast<unsigned>(bits));
+}
+
 bool is_float(int type) {
   return type == onnx::TensorProto::FLOAT || type == onnx::TensorProto::FLOAT16;
 }
@@ -47,7 +52,7 @@ std::string read(const GraphIndex& index, const onnx::NodeProto& node, NBits& re
   if (result.bits != 2 && result.bits != 4 && result.bits != 8) {
     return "it stores " + std::to_string(result.bits) + " bits a value; 2, 4 and 8 are read";
   }
-  constexpr std::int64_t kLargest = std::int64_t{1} << 30;
+  constexpr std::int64_t kLargest = 1073741824;  // 2^30: products stay far from the end of the type
   if (result.k > kLargest || result.n > kLargest || result.k <= 0 || result.n <= 0 ||
       result.block <= 0 || result.k % result.block != 0) {
     return "blocks of " + std::to_string(result.block) + " do not divide its " +
@@ -82,7 +87,7 @@ std::vector<std::uint8_t> unpacked(std::span<const std::byte> packed, std::size_
 std::optional<std::vector<std::int64_t>> zero_points(const Model& model, const NBits& w) {
   const auto rows = static_cast<std::size_t>(w.n);
   const auto columns = static_cast<std::size_t>(w.blocks);
-  std::vector<std::int64_t> result(rows * columns, std::int64_t{1} << (w.bits - 1));
+  std::vector<std::int64_t> result(rows * columns, code_count(w.bits - 1));
   if (w.zero_points == nullptr) {
     return result;
   }
@@ -93,7 +98,8 @@ std::optional<std::vector<std::int64_t>> zero_points(const Model& model, const N
     }
     for (std::size_t i = 0; i < values.size(); ++i) {
       result[i] = static_cast<std::int64_t>(values[i]);
-      if (static_cast<float>(result[i]) != values[i] || result[i] < 0 || result[i] >= 1 << w.bits) {
+      if (static_cast<float>(result[i]) != values[i] || result[i] < 0 ||
+          result[i] >= code_count(w.bits)) {
         return std::nullopt;
       }
     }
@@ -113,7 +119,7 @@ std::optional<std::vector<std::int64_t>> zero_points(const Model& model, const N
 Encoding encoding_of_weight(const Model& model, const NBits& w,
                             const std::vector<std::int64_t>& zero_point) {
   const std::vector<float> scale = model.floats(*w.scales);
-  Encoding encoding{.dtype = *find_dtype("uint" + std::to_string(w.bits)),
+  Encoding encoding{.dtype = find_dtype("uint" + std::to_string(w.bits)).value(),
                     .granularity = PerBlock{.axis = 0, .block_size = {w.block}},
                     .shape = {w.blocks, w.n},
                     .origin = Origin::model};
