@@ -31,7 +31,8 @@ struct Console {
 /// error: <what>, and below it help: <advice> if there is any.
 void print_error(Console& console, std::string_view message, std::string_view help);
 
-/// Warnings (and with `verbose` or `notes` notes) grouped by rule, the first three of each unless `verbose`.
+/// Warnings (and with `verbose` or `notes` notes) grouped by rule, the first three of each unless
+/// `verbose`.
 void print_diagnostics(Console& console, const Diagnostics& diagnostics, bool verbose,
                        bool notes = false);
 
