@@ -52,7 +52,8 @@ class GraphReaders {
 };
 
 /// May a node whose inputs are constant be computed once and for all? Not if it is random, has a
-/// body, is of an unknown domain, or belongs to a quantized model, whose integers are meant to stay.
+/// body, is of an unknown domain, or belongs to a quantized model, whose integers are meant to
+/// stay.
 [[nodiscard]] bool may_compute_beforehand(const onnx::NodeProto& node);
 
 void remove_nodes(onnx::GraphProto& graph, const std::set<int>& removed);
