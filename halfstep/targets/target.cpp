@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
+#include <memory>
 
 #include "halfstep/support/embedded_data.h"
 #include "halfstep/support/error.h"
@@ -47,7 +48,7 @@ std::map<std::string, OpRule, std::less<>> read_rules(const JsonReader& file) {
 std::vector<SuperGroup> read_super_groups(const JsonReader& file) {
   std::vector<SuperGroup> groups;
   for (const JsonReader& entry : file.objects("super_groups")) {
-    entry.allow_only({"name", "ops", "bias", "source"});
+    entry.allow_only({"name", "ops", "bias", "types", "source"});
     SuperGroup group{.name = entry.text("name"),
                      .bias = entry.flag_or("bias", false),
                      .source = entry.text("source")};
@@ -56,6 +57,9 @@ std::vector<SuperGroup> read_super_groups(const JsonReader& file) {
         entry.fail("ops", "an array of arrays of operator names");
       }
       group.ops.push_back(stage.get<std::vector<std::string>>());
+    }
+    if (entry.has("types")) {
+      group.types = entry.texts("types");
     }
     if (group.ops.size() < 2) {
       entry.fail("ops", "at least two stages");
@@ -94,9 +98,7 @@ std::vector<DataMovementOp> read_data_movement(const JsonReader& file) {
   return ops;
 }
 
-}  // namespace
-
-std::vector<std::string> Target::shipped() {
+std::vector<std::string> shipped_files() {
   std::vector<std::string> names;
   for (const EmbeddedFile& file : embedded_files()) {
     if (file.name.starts_with(kFolder)) {
@@ -106,34 +108,101 @@ std::vector<std::string> Target::shipped() {
   return names;
 }
 
-Target Target::load(const std::string& name_or_path) {
-  const std::vector<std::string> names = shipped();
+std::string shipped_list() {
+  std::string list;
+  for (const std::string& name : Target::shipped()) {
+    list += (list.empty() ? "" : ", ") + name;
+  }
+  return list;
+}
+
+/// The JSON of a target file without what it extends.
+Json read_file(const std::string& name_or_path) {
+  const std::vector<std::string> names = shipped_files();
   const bool known = std::find(names.begin(), names.end(), name_or_path) != names.end();
   if (!known && !std::filesystem::exists(name_or_path)) {
-    std::string list;
-    for (const std::string& name : names) {
-      list += (list.empty() ? "" : ", ") + name;
-    }
-    throw Error(
-        ErrorKind::invalid_argument,
-        "no target \"" + name_or_path + "\": neither a shipped name (" + list + ") nor a file");
+    throw Error(ErrorKind::invalid_argument, "no target \"" + name_or_path +
+                                                 "\": neither a shipped name (" + shipped_list() +
+                                                 ") nor a file");
   }
   const std::string text =
       known ? std::string(embedded_file(std::string(kFolder) + name_or_path + ".json"))
             : read_text(name_or_path);
-  const Json json = parse_json(text, name_or_path);
+  return parse_json(text, name_or_path);
+}
+
+/// A name in "extends" is shipped, or a path beside the file that extends it.
+std::string base_name(const std::string& base, const std::string& extending) {
+  const std::vector<std::string> names = shipped_files();
+  if (std::find(names.begin(), names.end(), base) != names.end()) {
+    return base;
+  }
+  return (std::filesystem::path(extending).parent_path() / base).string();
+}
+
+/// The file with every key of the files it extends that it does not have itself.
+Json whole_file(const std::string& name_or_path) {
+  constexpr int kMostFiles = 16;
+  Json whole = Json::object();
+  std::string next = name_or_path;
+  for (int depth = 0; !next.empty(); ++depth) {
+    require(depth < kMostFiles, "target " + name_or_path + ": \"extends\" goes in a circle");
+    const Json json = read_file(next);
+    const JsonReader file(json, "target " + next);
+    for (const auto& [key, value] : json.items()) {
+      if (!whole.contains(key) && (key != "abstract" || depth == 0)) {
+        whole[key] = value;
+      }
+    }
+    next = file.has("extends") ? base_name(file.text("extends"), next) : "";
+  }
+  return whole;
+}
+
+}  // namespace
+
+std::vector<std::string> Target::shipped() {
+  std::vector<std::string> names;
+  for (const std::string& file : shipped_files()) {
+    const Json json = parse_json(embedded_file(std::string(kFolder) + file + ".json"), file);
+    if (!json.value("abstract", false)) {
+      names.push_back(file);
+    }
+  }
+  return names;
+}
+
+Target Target::load(const std::string& name_or_path) {
+  const Json json = whole_file(name_or_path);
   const JsonReader file(json, "target " + name_or_path);
-  file.allow_only({"schema", "name", "summary", "source", "default_float", "quantized_ops",
-                   "data_movement", "super_groups"});
+  file.allow_only({"schema", "name", "extends", "abstract", "summary", "source", "default_float",
+                   "arch", "soc", "integer_only", "float32_is_float16", "quantized_ops",
+                   "data_movement", "super_groups", "types", "lowering", "kernels", "weight_rules",
+                   "bias", "fixed_encodings", "data_movement_chains"});
   require(file.integer("schema") == 1, file.where() + ": \"schema\": this halfstep reads schema 1");
+  require(!file.flag_or("abstract", false),
+          file.where() + " is only there to be extended; take one of " + shipped_list());
   Target target;
   target.name_ = file.text("name");
   target.summary_ = file.text("summary");
   target.source_ = file.text("source");
   target.default_float_ = parse_dtype(file.text("default_float"));
-  target.rules_ = read_rules(file);
-  target.data_movement_ = read_data_movement(file);
-  target.super_groups_ = read_super_groups(file);
+  target.arch_ = file.has("arch") ? static_cast<int>(file.integer("arch")) : 0;
+  target.soc_ = file.has("soc") ? static_cast<int>(file.integer("soc")) : 0;
+  target.integer_only_ = file.flag_or("integer_only", false);
+  target.float32_is_float16_ = file.flag_or("float32_is_float16", false);
+  require(!file.has("quantized_ops") || !file.has("kernels"),
+          file.where() + ": give \"quantized_ops\" or \"kernels\", not both");
+  if (file.has("quantized_ops")) {
+    target.rules_ = read_rules(file);
+    target.data_movement_ = read_data_movement(file);
+  }
+  if (file.has("kernels")) {
+    target.kernels_ = std::make_shared<const KernelFacts>(read_kernel_facts(file));
+  }
+  if (file.has("super_groups")) {
+    target.super_groups_ = read_super_groups(file);
+  }
   return target;
 }
 

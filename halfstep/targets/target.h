@@ -2,12 +2,14 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "halfstep/core/dtype.h"
+#include "halfstep/targets/kernel_facts.h"
 
 namespace halfstep {
 
@@ -28,6 +30,7 @@ struct SuperGroup {
   std::vector<std::vector<std::string>> ops{};
   bool bias =
       false;  ///< the second stage adds a constant per output channel: the bias of the first
+  std::vector<std::string> types{};  ///< of the activations it is fused for; empty: all
   std::string source{};
 };
 
@@ -48,13 +51,17 @@ struct OpRule {
   std::string source{};
 };
 
-/// What a chip can run. Read from a data file; contains no code.
+/// What a chip can run. Read from a data file; contains no code. There are three kinds of files: a
+/// list of quantized operators (cpu), tables of kernels (HTP, LPAI), and neither (none: encodings
+/// are applied as given).
 class Target {
  public:
-  /// `name_or_path` is a shipped name ("cpu") or a path to a target file.
-  /// Errors: invalid_argument listing the shipped names, or naming file, key, what was found, what
-  /// was expected.
+  /// `name_or_path` is a shipped name ("cpu") or a path to a target file. A file that `extends`
+  /// another one (a shipped name, or a path beside it) takes over every key that it does not have
+  /// itself. Errors: invalid_argument listing the shipped names, or naming file, key, what was
+  /// found, what was expected.
   [[nodiscard]] static Target load(const std::string& name_or_path);
+  /// Names to load; files that are only there to be extended are left out.
   [[nodiscard]] static std::vector<std::string> shipped();
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
@@ -62,6 +69,16 @@ class Target {
   [[nodiscard]] const std::string& source() const noexcept { return source_; }
   /// What a tensor without encoding is.
   [[nodiscard]] Dtype default_float() const noexcept { return default_float_; }
+  /// Version of the chip's architecture, 0 if it has none: kernels and rules may ask for a lowest.
+  [[nodiscard]] int arch() const noexcept { return arch_; }
+  /// Number by which the maker's libraries know a chip of this version, 0 if there is none.
+  [[nodiscard]] int soc() const noexcept { return soc_; }
+  /// No kernel computes in floating point: every tensor needs an integer encoding.
+  [[nodiscard]] bool integer_only() const noexcept { return integer_only_; }
+  /// Kernels of float32 tensors compute in float16.
+  [[nodiscard]] bool float32_is_float16() const noexcept { return float32_is_float16_; }
+  /// Null if the file has no tables of kernels.
+  [[nodiscard]] const KernelFacts* kernels() const noexcept { return kernels_.get(); }
   /// The rule for an operator of the default ONNX domain.
   [[nodiscard]] OpRule rule(std::string_view op_type) const;
   [[nodiscard]] const std::map<std::string, OpRule, std::less<>>& rules() const noexcept {
@@ -78,6 +95,9 @@ class Target {
  private:
   std::string name_{}, summary_{}, source_{};
   Dtype default_float_ = Dtype::float32;
+  int arch_ = 0, soc_ = 0;
+  bool integer_only_ = false, float32_is_float16_ = false;
+  std::shared_ptr<const KernelFacts> kernels_{};
   std::map<std::string, OpRule, std::less<>> rules_{};
   std::vector<DataMovementOp> data_movement_{};
   std::vector<SuperGroup> super_groups_{};
