@@ -40,10 +40,9 @@ const Consumer* single_reader(const GraphIndex& graph, const onnx::NodeProto& no
 }
 
 bool fits_stage(const GraphIndex& graph, const SuperGroup& pattern, std::size_t stage,
-                const onnx::NodeProto& previous, const Consumer& reader) {
+                const std::string& op, const onnx::NodeProto& previous, const Consumer& reader) {
   const onnx::NodeProto& node = graph.graph().node(reader.node);
-  if (!is_onnx_domain(node) || !is_one_of(node.op_type(), pattern.ops[stage]) ||
-      live_outputs(node) != 1) {
+  if (!is_one_of(op, pattern.ops[stage]) || live_outputs(node) != 1) {
     return false;
   }
   if (pattern.bias && stage == 1) {
@@ -58,14 +57,21 @@ bool fits_stage(const GraphIndex& graph, const SuperGroup& pattern, std::size_t 
 
 GraphStructure::GraphStructure(const GraphIndex& graph, const Target& target,
                                const std::function<bool(int node)>& usable)
+    : GraphStructure(graph, target, usable, [&graph](int node) {
+        const onnx::NodeProto& proto = graph.graph().node(node);
+        return is_onnx_domain(proto) ? proto.op_type() : std::string();
+      }) {}
+
+GraphStructure::GraphStructure(const GraphIndex& graph, const Target& target,
+                               const std::function<bool(int node)>& usable,
+                               const std::function<std::string(int node)>& op_of)
     : group_of_(static_cast<std::size_t>(graph.graph().node_size()), -1) {
   const auto free = [&](int node) {
     return group_of_[static_cast<std::size_t>(node)] < 0 && usable(node);
   };
   const auto match = [&](int head, const SuperGroup& pattern) {
-    const onnx::NodeProto& first = graph.graph().node(head);
     FoundGroup found{.pattern = &pattern};
-    if (!is_onnx_domain(first) || !is_one_of(first.op_type(), pattern.ops[0])) {
+    if (!is_one_of(op_of(head), pattern.ops[0])) {
       return found;
     }
     std::vector<int> nodes{head};
@@ -73,7 +79,7 @@ GraphStructure::GraphStructure(const GraphIndex& graph, const Target& target,
       const onnx::NodeProto& previous = graph.graph().node(nodes.back());
       const Consumer* reader = single_reader(graph, previous);
       if (reader == nullptr || !free(reader->node) ||
-          !fits_stage(graph, pattern, stage, previous, *reader)) {
+          !fits_stage(graph, pattern, stage, op_of(reader->node), previous, *reader)) {
         return found;
       }
       nodes.push_back(reader->node);

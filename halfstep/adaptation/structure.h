@@ -23,6 +23,10 @@ class GraphStructure {
   /// `usable(node)` is false for nodes that may not be part of a group (the user wants them float).
   GraphStructure(const GraphIndex& graph, const Target& target,
                  const std::function<bool(int node)>& usable);
+  /// The same with other names of the operators than ONNX's: `op_of(node)`, empty for none.
+  GraphStructure(const GraphIndex& graph, const Target& target,
+                 const std::function<bool(int node)>& usable,
+                 const std::function<std::string(int node)>& op_of);
 
   [[nodiscard]] const std::vector<FoundGroup>& groups() const noexcept { return groups_; }
   /// The group a node belongs to, null if none.
