@@ -23,8 +23,10 @@ class Planner {
         recipe_(recipe),
         target_(target),
         view_(recipe, graph),
-        structure_(graph, target, [this](int node) { return view_.float_rule(node) == nullptr; }),
-        regions_(find_regions(model, graph, view_, target, structure_)),
+        structure_(planned_structure(graph, view_, target)),
+        regions_(target.kernels() == nullptr
+                     ? find_regions(model, graph, view_, target, structure_)
+                     : whole_graph_regions(graph, view_, target)),
         weights_(model, graph, recipe, view_, diagnostics) {}
 
   Plan make() {

@@ -25,6 +25,15 @@ struct Regions {
                                    const RecipeView& recipe, const Target& target,
                                    const GraphStructure& structure);
 
+/// The same for a target with tables of kernels: every node that computes floats is quantized,
+/// unless the user wants it float; along the target's chains of data movement encodings are carried.
+[[nodiscard]] Regions whole_graph_regions(const GraphIndex& graph, const RecipeView& recipe,
+                                          const Target& target);
+
+/// How the target's super groups lie in a graph that the recipe quantizes.
+[[nodiscard]] GraphStructure planned_structure(const GraphIndex& graph, const RecipeView& recipe,
+                                               const Target& target);
+
 /// Input slots that hold float data of a node: no parameters, no bias, not of an integer type.
 [[nodiscard]] std::vector<int> data_slots(const GraphIndex& graph, const onnx::NodeProto& node);
 

@@ -62,6 +62,10 @@ void AdaptationState::warn(std::string rule, const std::string& subject, std::st
                          .message = std::move(message)});
 }
 
+void AdaptationState::fail(std::string_view rule, const std::string& message) {
+  errors.push_back(message + " [" + std::string(rule) + "]");
+}
+
 void AdaptationState::throw_errors(std::string_view pass) const {
   if (errors.empty()) {
     return;

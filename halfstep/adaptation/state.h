@@ -77,6 +77,8 @@ struct AdaptationState {
   [[nodiscard]] const Encoding* wanted(int node, int slot) const;
   void note(std::string rule, const std::string& subject, std::string message);
   void warn(std::string rule, const std::string& subject, std::string message);
+  /// Collects an error: the pass goes on, so that the user sees all of them at once.
+  void fail(std::string_view rule, const std::string& message);
   /// Errors: unsupported with all that was collected.
   void throw_errors(std::string_view pass) const;
 };

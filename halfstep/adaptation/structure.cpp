@@ -53,18 +53,33 @@ bool fits_stage(const GraphIndex& graph, const SuperGroup& pattern, std::size_t 
   return others_constant(graph, node, reader.slot);
 }
 
+/// Is the group fused where its end is stored as `type`?
+bool fused_for(const SuperGroup& pattern, std::optional<Dtype> type) {
+  if (pattern.types.empty() || !type || is_floating(*type)) {
+    return true;
+  }
+  return std::any_of(pattern.types.begin(), pattern.types.end(), [&](const std::string& name) {
+    const std::optional<KernelType> listed = find_kernel_type(name);
+    return listed && dtype_of(*listed) == type;
+  });
+}
+
 }  // namespace
 
 GraphStructure::GraphStructure(const GraphIndex& graph, const Target& target,
                                const std::function<bool(int node)>& usable)
-    : GraphStructure(graph, target, usable, [&graph](int node) {
-        const onnx::NodeProto& proto = graph.graph().node(node);
-        return is_onnx_domain(proto) ? proto.op_type() : std::string();
-      }) {}
+    : GraphStructure(
+          graph, target, usable,
+          [&graph](int node) {
+            const onnx::NodeProto& proto = graph.graph().node(node);
+            return is_onnx_domain(proto) ? proto.op_type() : std::string();
+          },
+          [](const std::string&) { return std::optional<Dtype>(); }) {}
 
 GraphStructure::GraphStructure(const GraphIndex& graph, const Target& target,
                                const std::function<bool(int node)>& usable,
-                               const std::function<std::string(int node)>& op_of)
+                               const std::function<std::string(int node)>& op_of,
+                               const std::function<std::optional<Dtype>(const std::string&)>& type_of)
     : group_of_(static_cast<std::size_t>(graph.graph().node_size()), -1) {
   const auto free = [&](int node) {
     return group_of_[static_cast<std::size_t>(node)] < 0 && usable(node);
@@ -84,7 +99,9 @@ GraphStructure::GraphStructure(const GraphIndex& graph, const Target& target,
       }
       nodes.push_back(reader->node);
     }
-    found.nodes = std::move(nodes);
+    if (fused_for(pattern, type_of(graph.graph().node(nodes.back()).output(0)))) {
+      found.nodes = std::move(nodes);
+    }
     return found;
   };
   for (int head = 0; head < graph.graph().node_size(); ++head) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -23,10 +24,13 @@ class GraphStructure {
   /// `usable(node)` is false for nodes that may not be part of a group (the user wants them float).
   GraphStructure(const GraphIndex& graph, const Target& target,
                  const std::function<bool(int node)>& usable);
-  /// The same with other names of the operators than ONNX's: `op_of(node)`, empty for none.
+  /// The same for a target with tables of kernels: `op_of(node)` is its name of a node's operator,
+  /// empty for none; `type_of(tensor)` what the end of a group is stored as (nothing: float), since
+  /// some groups are fused for some types only.
   GraphStructure(const GraphIndex& graph, const Target& target,
                  const std::function<bool(int node)>& usable,
-                 const std::function<std::string(int node)>& op_of);
+                 const std::function<std::string(int node)>& op_of,
+                 const std::function<std::optional<Dtype>(const std::string& tensor)>& type_of);
 
   [[nodiscard]] const std::vector<FoundGroup>& groups() const noexcept { return groups_; }
   /// The group a node belongs to, null if none.

@@ -240,6 +240,13 @@ std::string_view name(KernelType type) noexcept {
   return kTypeNames[static_cast<std::size_t>(type)];
 }
 
+std::optional<KernelType> find_kernel_type(std::string_view text) noexcept {
+  const auto found = std::find(kTypeNames.begin(), kTypeNames.end(), text);
+  return found == kTypeNames.end()
+             ? std::nullopt
+             : std::optional(static_cast<KernelType>(found - kTypeNames.begin()));
+}
+
 std::string_view name(WeightGranularity granularity) noexcept {
   return kGranularities[static_cast<std::size_t>(granularity)];
 }

@@ -19,6 +19,8 @@ inline constexpr std::size_t kKernelTypes = 9;
 
 /// "u8"
 [[nodiscard]] std::string_view name(KernelType type) noexcept;
+/// By that name; empty if there is none.
+[[nodiscard]] std::optional<KernelType> find_kernel_type(std::string_view text) noexcept;
 /// The number format; empty for `plain`.
 [[nodiscard]] std::optional<Dtype> dtype_of(KernelType type) noexcept;
 

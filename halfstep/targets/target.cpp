@@ -60,6 +60,11 @@ std::vector<SuperGroup> read_super_groups(const JsonReader& file) {
     }
     if (entry.has("types")) {
       group.types = entry.texts("types");
+      for (const std::string& type : group.types) {
+        if (!find_kernel_type(type)) {
+          entry.fail("types", "u8, s8, u16, s16, s32, f16, f32 or bf16");
+        }
+      }
     }
     if (group.ops.size() < 2) {
       entry.fail("ops", "at least two stages");

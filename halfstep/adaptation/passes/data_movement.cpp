@@ -154,7 +154,8 @@ class ChainSpreader {
   void give(const Chain& chain, const std::string& tensor, const std::string& giver,
             const Encoding& encoding) {
     const Encoding* own = state_.requested.find(tensor);
-    const std::string rule = "adapt/chain-" + chain.rule->rule;
+    const std::string rule = chain.rule->rule == "specification" ? "adapt/chain-specification"
+                                                                 : "adapt/chain-measured";
     const std::string first = state_.graph.label(chain.nodes.front());
     if (own == nullptr) {
       Encoding copy = encoding;

@@ -51,10 +51,11 @@ class PrecisionSelector {
         continue;
       }
       if (state_.lowered[static_cast<std::size_t>(node)].row == nullptr) {
-        state_.errors.push_back(state_.graph.label(node) + ": " + state_.target.name() +
-                                " has no operator for " + state_.node(node).op_type() +
-                                "; run this part of the model on another processor, or rewrite it "
-                                "with other operators [adapt/no-operator]");
+        state_.fail("adapt/no-operator",
+                    state_.graph.label(node) + ": " + state_.target.name() +
+                        " has no operator for " + state_.node(node).op_type() +
+                        "; run this part of the model on another processor, or rewrite it with "
+                        "other operators");
         continue;
       }
       state_.unit_of[static_cast<std::size_t>(node)] = static_cast<int>(state_.units.size());
@@ -177,8 +178,8 @@ class PrecisionSelector {
                                                   ? single_choice(unit, wishes[0], refusal)
                                                   : common_choice(unit, wishes, refusal);
     if (choices.empty()) {
-      state_.errors.push_back(state_.graph.label(unit.nodes.front()) + ": " + refusal.text +
-                              " [adapt/" + rule_of(refusal.check) + "]");
+      state_.fail(rule_of(refusal.check),
+                  state_.graph.label(unit.nodes.front()) + ": " + refusal.text);
       return;
     }
     for (std::size_t i = 0; i < unit.nodes.size(); ++i) {
@@ -186,8 +187,8 @@ class PrecisionSelector {
     }
   }
 
-  static std::string rule_of(int check) {
-    return check == 1 ? "symmetry" : check == 2 ? "granularity" : "no-kernel";
+  static std::string_view rule_of(int check) {
+    return check == 1 ? "adapt/symmetry" : check == 2 ? "adapt/granularity" : "adapt/no-kernel";
   }
 
   bool granularity_of_activations_fits(int node, const Wishes& wishes) {
@@ -195,9 +196,9 @@ class PrecisionSelector {
       const std::string& tensor = state_.node(node).input(lowered(node).operands[i]);
       const Encoding* wish = wishes.operands[i];
       if (wish != nullptr && wish->scale.size() > 1 && state_.graph.constant(tensor) == nullptr) {
-        state_.errors.push_back(state_.graph.label(node) + ": tensor '" + tensor + "' is " +
-                                describe(*wish) +
-                                "; activations must be per tensor [adapt/granularity]");
+        state_.fail("adapt/granularity", state_.graph.label(node) + ": tensor '" + tensor +
+                                             "' is " + describe(*wish) +
+                                             "; activations must be per tensor");
         return false;
       }
     }
@@ -324,10 +325,10 @@ class PrecisionSelector {
     const RealRange own = real_range(chosen), given = real_range(wanted);
     const double step = chosen.scale[0];
     if (own.low < given.low - step || own.high > given.high + step) {
-      state_.errors.push_back(state_.graph.label(node) + ": tensor '" + tensor + "' is " +
-                              describe(chosen) + ", " + state_.target.name() + " writes only " +
-                              describe(wanted) +
-                              ", which does not cover that range [adapt/fixed-encoding]");
+      state_.fail("adapt/fixed-encoding",
+                  state_.graph.label(node) + ": tensor '" + tensor + "' is " + describe(chosen) +
+                      ", " + state_.target.name() + " writes only " + describe(wanted) +
+                      ", which does not cover that range");
       return false;
     }
     state_.note("adapt/fixed-encoding", tensor,

@@ -1,6 +1,5 @@
-#include <algorithm>
+#include <optional>
 #include <string>
-#include <vector>
 
 #include "halfstep/adaptation/passes/passes.h"
 #include "halfstep/adaptation/precision.h"
@@ -8,23 +7,6 @@
 
 namespace halfstep {
 namespace {
-
-/// Is the group fused for activations of the type that its end was asked to be? (float: nothing to
-/// lose)
-bool fused_for(const SuperGroup& pattern, const Encoding* end) {
-  if (pattern.types.empty() || end == nullptr || end->is_float()) {
-    return true;
-  }
-  return std::any_of(pattern.types.begin(), pattern.types.end(), [end](const std::string& type) {
-    for (std::size_t i = 0; i < kKernelTypes; ++i) {
-      const auto kernel_type = static_cast<KernelType>(i);
-      if (name(kernel_type) == type) {
-        return dtype_of(kernel_type) == end->dtype;
-      }
-    }
-    return false;
-  });
-}
 
 std::string group_label(const AdaptationState& state, const FoundGroup& group) {
   std::string text;
@@ -55,12 +37,13 @@ void tag_super_groups(AdaptationState& state) {
   const auto usable = [&state](int node) {
     return state.unit_of[static_cast<std::size_t>(node)] < 0;
   };
-  const GraphStructure structure(state.graph, state.target, usable, op_of);
+  const auto type_of = [&state](const std::string& tensor) {
+    const Encoding* end = state.requested.find(tensor);
+    return end == nullptr ? std::optional<Dtype>() : end->dtype;
+  };
+  const GraphStructure structure(state.graph, state.target, usable, op_of, type_of);
   for (const FoundGroup& group : structure.groups()) {
     const std::string& end = state.node(group.nodes.back()).output(0);
-    if (!fused_for(*group.pattern, state.requested.find(end))) {
-      continue;
-    }
     const std::string label = group_label(state, group);
     if (const std::string inner = encoded_inner(state, group); !inner.empty()) {
       state.warn("adapt/super-group-inner-encoding", inner,
