@@ -32,6 +32,9 @@ void add_talk(CLI::App& app, OutputOptions& common);
 /// `halfstep encodings` and its actions.
 void add_encodings_commands(CLI::App& root, EncodingsArguments& arguments, QuantizeArguments& apply,
                             std::vector<Subcommand>& commands);
+/// `halfstep convert`, which also takes qairt-converter's spellings.
+void add_convert_command(CLI::App& root, QuantizeArguments& arguments,
+                         std::vector<Subcommand>& commands);
 /// `halfstep encodings` without one of its actions: an error with the closest one.
 [[noreturn]] void refuse_group(const CLI::App& group);
 

@@ -21,8 +21,8 @@ namespace halfstep::cli {
 namespace {
 
 // Documented for later versions: refused by name, so that nobody takes them for spelling mistakes.
-constexpr std::array<std::string_view, 6> kLaterCommands = {"calibrate", "stats",  "convert",
-                                                            "compare",   "verify", "explain"};
+constexpr std::array<std::string_view, 4> kLaterCommands = {"calibrate", "stats", "compare",
+                                                            "verify"};
 constexpr std::array<std::string_view, 4> kLaterOptions = {"--method", "--stats", "--dlc",
                                                            "--report"};
 
@@ -39,6 +39,8 @@ struct Parsed {
   RecipesArguments recipes{};
   EncodingsArguments encodings{};
   QuantizeArguments apply{};
+  QuantizeArguments convert{};
+  ExplainArguments explain{};
 };
 
 void add_quantize_data(CLI::App& app, QuantizeArguments& a) {
@@ -95,6 +97,11 @@ void add_quantize_choices(CLI::App& app, QuantizeArguments& a) {
                  "a shipped target ('halfstep targets' lists them) or a file; cpu if not given")
       ->type_name("NAME|FILE")
       ->group(what);
+  app.add_flag(
+         "--fallback", a.fallback,
+         "ops whose symmetry or granularity no kernel of the target takes move to the nearest "
+         "precision that does, instead of being errors")
+      ->group(what);
   const std::string run = "How it runs";
   app.add_option("--threads", a.threads, "threads; the result does not depend on it")
       ->type_name("N")
@@ -139,6 +146,15 @@ Subcommand inspect_command(CLI::App& root, InspectArguments& a) {
   return {.app = app, .common = &a.common, .result = [&a] { return Command(a); }};
 }
 
+Subcommand explain_command(CLI::App& root, ExplainArguments& a) {
+  CLI::App* app = root.add_subcommand(
+      "explain", "Say why each tensor of an adapted model got its type, or one of them");
+  app->add_option("MODEL", a.model, "a model that halfstep adapted")->group("Input");
+  app->add_option("NAME", a.name, "a tensor or node; all if not given")->group("Input");
+  add_common(*app, a.common);
+  return {.app = app, .common = &a.common, .result = [&a] { return Command(a); }};
+}
+
 template <typename Arguments>
 Subcommand listing_command(CLI::App& root, Arguments& a, std::string& value, const char* name,
                            const char* argument, const std::array<const char*, 2>& texts) {
@@ -151,7 +167,9 @@ Subcommand listing_command(CLI::App& root, Arguments& a, std::string& value, con
 std::vector<Subcommand> add_commands(CLI::App& root, Parsed& parsed) {
   std::vector<Subcommand> commands;
   commands.push_back(quantize_command(root, parsed.quantize));
+  add_convert_command(root, parsed.convert, commands);
   commands.push_back(inspect_command(root, parsed.inspect));
+  commands.push_back(explain_command(root, parsed.explain));
   commands.push_back(listing_command(root, parsed.rule, parsed.rule.id, "rule", "ID",
                                      {"Explain a message, such as recipe/block-fallback",
                                       "the id in warning[ID]; without one all are listed"}));
@@ -329,6 +347,8 @@ Command parse_arguments(const std::vector<std::string>& arguments) {
     require_model(*command->app, parsed.quantize.model);
   } else if (command->app->get_name() == "inspect") {
     require_model(*command->app, parsed.inspect.model);
+  } else if (command->app->get_name() == "explain") {
+    require_model(*command->app, parsed.explain.model);
   } else if (command->app->get_name() == "apply") {
     require_model(*command->app, parsed.apply.model);
     if (parsed.apply.encodings.empty()) {

@@ -31,12 +31,21 @@ struct QuantizeArguments {
   std::vector<std::string> set{};
   std::vector<std::string> exclude{};
   std::string target = "cpu";
-  int threads = 0;  ///< 0: chosen by the command
+  bool fallback = false;
+  bool convert = false;         ///< adapt what is given: nothing to quantize is no reason to stop
+  std::string target_remark{};  ///< what was chosen for the user about the target, to be said
+  int threads = 0;              ///< 0: chosen by the command
   bool check = true;
   int check_samples = 4;
   bool strict = false;
   bool lenient = false;
   std::string onnxruntime{};
+};
+
+struct ExplainArguments {
+  OutputOptions common{};
+  std::string model{};
+  std::string name{};  ///< a tensor or node; empty: everything
 };
 
 struct InspectArguments {
@@ -81,8 +90,9 @@ struct PrintText {
   std::string text{};
 };
 
-using Command = std::variant<PrintText, QuantizeArguments, InspectArguments, RuleArguments,
-                             TargetsArguments, RecipesArguments, EncodingsArguments>;
+using Command =
+    std::variant<PrintText, QuantizeArguments, InspectArguments, RuleArguments, TargetsArguments,
+                 RecipesArguments, EncodingsArguments, ExplainArguments>;
 
 /// What the command line asks for. `arguments` are the words after the program's name.
 /// Errors: UsageError; an unknown command or option comes with the closest one.

@@ -17,6 +17,7 @@ namespace halfstep::cli {
 [[nodiscard]] int run_quantize(const QuantizeArguments& arguments, Console& console,
                                const Environment& environment);
 [[nodiscard]] int run_inspect(const InspectArguments& arguments, Console& console);
+[[nodiscard]] int run_explain(const ExplainArguments& arguments, Console& console);
 [[nodiscard]] int run_rule(const RuleArguments& arguments, Console& console);
 [[nodiscard]] int run_targets(const TargetsArguments& arguments, Console& console);
 [[nodiscard]] int run_encodings(const EncodingsArguments& arguments, Console& console);

@@ -89,9 +89,9 @@ QuantizeRequest request_of(const QuantizeArguments& a) {
   return {.output = a.output,
           .encodings_out = a.encodings_out,
           .encodings = a.encodings,
-          .recipe = !a.recipe.empty() ? a.recipe
-                    : encodings_alone ? ""
-                                      : "a8w8",
+          .recipe = !a.recipe.empty()              ? a.recipe
+                    : encodings_alone || a.convert ? ""
+                                                   : "a8w8",
           .set = a.set,
           .exclude = a.exclude,
           .target = a.target,
@@ -100,6 +100,8 @@ QuantizeRequest request_of(const QuantizeArguments& a) {
           .check = a.check,
           .strict = a.strict,
           .lenient = a.lenient,
+          .fallback = a.fallback,
+          .convert = a.convert,
           .force = a.force,
           .check_samples = static_cast<std::size_t>(a.check_samples)};
 }
@@ -156,6 +158,7 @@ QuantizeResult work(const QuantizeArguments& a, const Environment& environment,
       quantize(std::move(model), samples.get(), engine.get(), request_of(a), progress);
   result.summary.seconds["load"] += seconds;
   result.diagnostics.insert(result.diagnostics.begin(), diagnostics.begin(), diagnostics.end());
+  result.summary.remark = a.target_remark;
   return result;
 }
 

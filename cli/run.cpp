@@ -58,6 +58,7 @@ struct Runner {
   int operator()(const TargetsArguments& c) const { return run_targets(c, console); }
   int operator()(const RecipesArguments& c) const { return run_recipes(c, console); }
   int operator()(const EncodingsArguments& c) const { return run_encodings(c, console); }
+  int operator()(const ExplainArguments& c) const { return run_explain(c, console); }
 };
 
 OutputOptions options_of(const Command& command) {
@@ -66,7 +67,7 @@ OutputOptions options_of(const Command& command) {
 
 std::string command_name(const Command& command) {
   constexpr std::array<std::string_view, std::variant_size_v<Command>> kNames = {
-      "", "quantize", "inspect", "rule", "targets", "recipes", "encodings"};
+      "", "quantize", "inspect", "rule", "targets", "recipes", "encodings", "explain"};
   if (const auto* quantize = std::get_if<QuantizeArguments>(&command)) {
     return quantize->command;
   }

@@ -153,6 +153,15 @@ std::string overrides_head(const EntryAccount& account) {
   return text + " (" + account.file + ")";
 }
 
+/// "htp_v75: 12 float by default, 3 propagated, 1 adapted, 2 converts, 5 super groups"
+std::string adapted_text(const QuantizeSummary& s) {
+  const AdaptTotals& totals = *s.adapted;
+  return s.target + ": " + std::to_string(totals.default_float) + " float by default, " +
+         std::to_string(totals.propagated) + " propagated, " + std::to_string(totals.adapted) +
+         " adapted, " + counted(static_cast<std::uint64_t>(totals.converts), "convert") + ", " +
+         counted(static_cast<std::uint64_t>(totals.super_groups), "super group");
+}
+
 std::string error_tables(const QuantizeSummary& s, bool verbose) {
   Table outputs({{.title = "output"}, {.title = "SQNR", .align = Align::right}});
   const std::size_t rows = shown(s.outputs.size(), kOutputs, verbose);
@@ -193,6 +202,12 @@ std::string summary_text(const QuantizeSummary& s, const Diagnostics& diagnostic
   }
   if (s.overrides) {
     head.add({"encodings", overrides_head(*s.overrides)});
+  }
+  if (s.adapted) {
+    head.add({"target", adapted_text(s)});
+  }
+  if (!s.remark.empty()) {
+    head.add({"chosen", s.remark});
   }
   std::string text = head.text();
   text += s.overrides ? overrides_text(*s.overrides, context.verbose) : "";

@@ -2,19 +2,23 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <utility>
 
+#include "halfstep/adaptation/adapt.h"
 #include "halfstep/adaptation/prepare/fold_batch_norm.h"
 #include "halfstep/adaptation/prepare/fold_constants.h"
 #include "halfstep/adaptation/prepare/hoist_weights.h"
 #include "halfstep/adaptation/prepare/inline_functions.h"
 #include "halfstep/adaptation/prepare/unique_node_names.h"
 #include "halfstep/calibration/recipe.h"
+#include "halfstep/explain.h"
 #include "halfstep/model/graph_index.h"
 #include "halfstep/outputs/encodings_json.h"
+#include "halfstep/outputs/float16_onnx.h"
 #include "halfstep/outputs/qdq_onnx.h"
 #include "halfstep/pipeline_check.h"
 #include "halfstep/pipeline_fold.h"
@@ -128,9 +132,12 @@ class QuantizeJob {
       make_node_names_unique(result_.model, result_.diagnostics);
       measure(graph, plan);
       account(graph, result_.encodings);
-      if (!request_.encodings_out.empty()) {
+      if (!request_.encodings_out.empty() && !adapts()) {
         encodings_text = write_encodings(result_.encodings, graph);
       }
+    }
+    if (adapts()) {
+      encodings_text = adapt_to_target();
     }
     write(encodings_text);
     return finish();
@@ -140,12 +147,66 @@ class QuantizeJob {
   QuantizeSummary& summary() { return result_.summary; }
 
   void start() {
+    target_.emplace(Target::load(request_.target));
     summary().model = result_.model.name();
     summary().recipe = request_.recipe.empty() ? "none" : request_.recipe;
     summary().target = request_.target;
     summary().engine = engine_ == nullptr ? "" : engine_->name();
     summary().size_before = result_.model.serialized_size();
     summary().weights_before = weight_bytes(result_.model);
+  }
+
+  [[nodiscard]] bool adapts() const { return target_->kernels() != nullptr; }
+
+  /// Returns the text of the encodings file, if one is wanted.
+  std::string adapt_to_target() {
+    const Phase phase(summary(), "adapt");
+    const std::size_t first = result_.diagnostics.size();
+    AdaptResult adapted = adapt(result_.model, std::move(result_.encodings), *target_,
+                                {.fallback = request_.fallback}, result_.diagnostics);
+    result_.encodings = std::move(adapted.encodings);
+    summary().adapted = adapted.totals;
+    mark_adapted(first);
+    std::string text;
+    {
+      const GraphIndex graph(result_.model);
+      const Plan nothing{
+          .nodes = std::vector<NodePlan>(static_cast<std::size_t>(graph.graph().node_size()))};
+      summary().types = type_rows(graph, nothing, result_.encodings);
+      summary().stayed_float = bare_reasons(graph, result_.encodings);
+      summary().quantized_activations = summary().quantized_weights = 0;
+      summary().quantized_biases = 0;
+      count_quantized(graph, nothing, result_.encodings, summary());
+      if (!request_.encodings_out.empty()) {
+        text = write_encodings(result_.encodings, graph);
+      }
+    }
+    record_decisions(result_.model, target_->name(),
+                     {result_.diagnostics.begin() + static_cast<std::ptrdiff_t>(first),
+                      result_.diagnostics.end()});
+    write_float16(result_.model, result_.encodings);
+    return text;
+  }
+
+  /// Entries of the user's file that the target made something else of.
+  void mark_adapted(std::size_t first) {
+    std::map<std::string, const Diagnostic*> changed;
+    for (std::size_t i = first; i < result_.diagnostics.size(); ++i) {
+      const Diagnostic& diagnostic = result_.diagnostics[i];
+      if (diagnostic.rule != "adapt/super-group" && diagnostic.rule != "adapt/default-float") {
+        changed.emplace(diagnostic.subject, &diagnostic);
+      }
+    }
+    if (!summary().overrides) {
+      return;
+    }
+    for (EntryOutcome& entry : summary().overrides->entries) {
+      const auto found = changed.find(entry.name);
+      if (found != changed.end() && entry.status == EntryOutcome::Status::applied) {
+        entry.status = EntryOutcome::Status::adapted;
+        entry.reason = found->second->message;
+      }
+    }
   }
 
   void take_encodings() {
@@ -177,8 +238,7 @@ class QuantizeJob {
     const Phase phase(summary(), "plan");
     Recipe recipe = wanted_recipe(request_);
     given_->add_rules(graph, samples_ != nullptr, recipe);
-    const Target target = Target::load(request_.target);
-    Plan plan = make_plan(result_.model, graph, recipe, target, result_.diagnostics);
+    Plan plan = make_plan(result_.model, graph, recipe, *target_, result_.diagnostics);
     given_->take_from(plan, graph);
     const EncodingTable& given = given_->table();
     summary().types = type_rows(graph, plan, given);
@@ -188,7 +248,7 @@ class QuantizeJob {
     const bool news = !plan.activations.empty() || !plan.biases.empty() ||
                       std::any_of(plan.weights.begin(), plan.weights.end(),
                                   [](const auto& weight) { return weight.given == nullptr; });
-    if (!news && (!given_->has_file() || given.empty())) {
+    if (!request_.convert && !news && (!given_->has_file() || given.empty())) {
       throw Error(ErrorKind::nothing_to_do, nothing_text(graph));
     }
     return plan;
@@ -340,6 +400,7 @@ class QuantizeJob {
   const QuantizeRequest& request_;
   Progress& progress_;
   QuantizeResult result_;
+  std::optional<Target> target_{};
   std::optional<GivenEncodings> given_{};
   std::optional<QuantizedCheck> check_{};
 };

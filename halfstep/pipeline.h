@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "halfstep/adaptation/state.h"
 #include "halfstep/calibration/samples.h"
 #include "halfstep/encodings/encoding_table.h"
 #include "halfstep/engines/engine.h"
@@ -31,11 +32,13 @@ struct QuantizeRequest {
   std::vector<std::string> exclude{};  ///< globs on node names, tensor names, op types
   std::string target = "cpu";          ///< shipped name or path of a target file
   int threads = 1;
-  bool dry_run = false;  ///< plan and sizes only
-  bool check = true;     ///< run the written model and measure it
-  bool strict = false;   ///< warnings are errors
-  bool lenient = false;  ///< names in `encodings` that the model lacks are warnings
-  bool force = false;    ///< overwrite existing outputs
+  bool dry_run = false;   ///< plan and sizes only
+  bool check = true;      ///< run the written model and measure it
+  bool strict = false;    ///< warnings are errors
+  bool lenient = false;   ///< names in `encodings` that the model lacks are warnings
+  bool fallback = false;  ///< AdaptOptions::fallback
+  bool convert = false;   ///< adapt what is given: that nothing is quantized is no reason to stop
+  bool force = false;     ///< overwrite existing outputs
   std::size_t check_samples = 4;
 };
 
@@ -67,7 +70,9 @@ struct FloatReason {
 /// The closing summary of `quantize`.
 struct QuantizeSummary {
   std::string model{}, recipe{}, target{}, engine{};
-  std::uint64_t size_before = 0, size_after = 0;        ///< bytes of the files
+  std::string remark{};                           ///< what was chosen for the user, to be said
+  std::optional<AdaptTotals> adapted{};           ///< of targets that adapt
+  std::uint64_t size_before = 0, size_after = 0;  ///< bytes of the files
   std::uint64_t weights_before = 0, weights_after = 0;  ///< bytes of weights
   std::size_t samples = 0;
   std::vector<TypeRow> types{};

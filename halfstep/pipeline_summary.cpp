@@ -273,6 +273,15 @@ Json to_json(const QuantizeSummary& summary) {
                              {"nodes", row.nodes}});
   }
   json["model_encodings"] = summary.model_encodings;
+  json["adapted"] = Json();
+  if (summary.adapted) {
+    const AdaptTotals& totals = *summary.adapted;
+    json["adapted"] = {{"default_float", totals.default_float},
+                       {"propagated", totals.propagated},
+                       {"adapted", totals.adapted},
+                       {"converts", totals.converts},
+                       {"super_groups", totals.super_groups}};
+  }
   json["overrides"] = summary.overrides ? to_json(*summary.overrides) : Json();
   json["stayed_float"] = Json::array();
   for (const FloatReason& reason : summary.stayed_float) {

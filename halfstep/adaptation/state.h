@@ -35,7 +35,7 @@ struct Unit {
 };
 
 /// What the kernel of a node reads and writes. Empty: no operand, or no number that needs a type.
-struct NodeTypes {
+struct OperandTypes {
   std::vector<std::optional<Encoding>> inputs{};   ///< by ONNX input slot
   std::vector<std::optional<Encoding>> outputs{};  ///< by ONNX output
   std::string kernel{};                            ///< row of the target file
@@ -64,7 +64,7 @@ struct AdaptationState {
   std::vector<Unit> units{};
   std::vector<int> unit_of{};                 ///< by node; -1: the node has no numbers
   std::unordered_set<std::string> inner{};    ///< tensors inside super groups: no encoding
-  std::vector<NodeTypes> nodes{};             ///< by node
+  std::vector<OperandTypes> nodes{};             ///< by node
   std::vector<std::string> errors{};          ///< collected; the pass that has any fails
 
   GraphEditor editor;

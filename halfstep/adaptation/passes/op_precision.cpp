@@ -65,7 +65,7 @@ class PrecisionSelector {
 
   /// A Convert of a former adaptation goes from the one encoding to the other.
   void take_convert(int node) {
-    NodeTypes& types = state_.nodes[static_cast<std::size_t>(node)];
+    OperandTypes& types = state_.nodes[static_cast<std::size_t>(node)];
     if (const Encoding* from = state_.wanted(node, 0)) {
       types.inputs[0] = *from;
     }
@@ -260,7 +260,7 @@ class PrecisionSelector {
   // ---- writing the decision down ----------------------------------------------------------------
 
   void apply(int node, const Wishes& wishes, const KernelChoice& choice) {
-    NodeTypes& types = state_.nodes[static_cast<std::size_t>(node)];
+    OperandTypes& types = state_.nodes[static_cast<std::size_t>(node)];
     types.kernel = choice.kernel->text;
     if (choice.fell_back) {
       state_.note("adapt/fallback", state_.keys.key(node),
@@ -276,7 +276,7 @@ class PrecisionSelector {
   }
 
   void apply_operand(int node, std::size_t operand, const Encoding* wish,
-                     const KernelChoice& choice, NodeTypes& types) {
+                     const KernelChoice& choice, OperandTypes& types) {
     const int slot = lowered(node).operands[operand];
     const std::string& tensor = state_.node(node).input(slot);
     if (wish == nullptr || choice.in[operand] == KernelType::plain) {
@@ -292,7 +292,7 @@ class PrecisionSelector {
   }
 
   void apply_output(int node, std::size_t output, const Encoding* wish, KernelType type,
-                    NodeTypes& types) {
+                    OperandTypes& types) {
     if (wish == nullptr || type == KernelType::plain) {
       return;
     }

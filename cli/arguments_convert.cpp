@@ -1,0 +1,156 @@
+// The options of `halfstep convert`.
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/argument_parts.h"
+#include "cli/command_error.h"
+#include "halfstep/targets/target.h"
+
+namespace halfstep::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kDefaultArch = "v75";
+
+/// What only this command asks.
+struct Choice {
+  std::string backend{};
+  std::string arch{};
+  std::string target{};
+};
+
+std::string lower(std::string text) {
+  std::ranges::transform(text, text.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+/// "v75" and "75" are the same.
+std::string target_of_arch(const std::string& backend, const std::string& arch) {
+  const std::string version =
+      arch.starts_with("v") || arch.starts_with("V") ? arch.substr(1) : arch;
+  const std::string name = backend + "_v" + version;
+  std::string versions;
+  for (const std::string& shipped : Target::shipped()) {
+    if (shipped == name) {
+      return name;
+    }
+    if (shipped.starts_with(backend + "_v")) {
+      versions += (versions.empty() ? "" : ", ") + shipped.substr(backend.size() + 1);
+    }
+  }
+  throw UsageError("unknown --htp_arch '" + arch + "'", "known are " + versions);
+}
+
+/// The target of --target or --target_backend; without either none.
+std::string chosen_target(const Choice& choice, std::string& remark) {
+  if (!choice.target.empty()) {
+    if (!choice.backend.empty() || !choice.arch.empty()) {
+      throw UsageError("--target and --target_backend both name the target", "give one of them");
+    }
+    return choice.target;
+  }
+  const std::string backend = lower(choice.backend);
+  if (backend.empty() && choice.arch.empty()) {
+    return "none";
+  }
+  if (backend == "htp" || (backend.empty() && !choice.arch.empty())) {
+    if (choice.arch.empty()) {
+      remark = std::string("--htp_arch not given: ") + kDefaultArch;
+    }
+    return target_of_arch("htp", choice.arch.empty() ? kDefaultArch : choice.arch);
+  }
+  if (!choice.arch.empty()) {
+    throw UsageError(
+        "--htp_arch is about the backend HTP, found --target_backend " + choice.backend,
+        "leave it out");
+  }
+  if (backend == "lpai" || backend == "cpu") {
+    return backend;
+  }
+  throw UsageError("unknown --target_backend '" + choice.backend + "'",
+                   "known are HTP, LPAI and CPU");
+}
+
+/// Without -o the result stands beside the model.
+std::string default_output(const QuantizeArguments& a) {
+  const fs::path model(a.model);
+  return (model.parent_path() / (model.stem().string() + "_" + a.target + ".onnx")).string();
+}
+
+void finish(QuantizeArguments& a, const Choice& choice) {
+  if (a.model.empty()) {
+    throw UsageError("no model given", "usage: halfstep convert -i MODEL -o OUT.onnx");
+  }
+  a.target = chosen_target(choice, a.target_remark);
+  if (fs::path(a.output).extension() == ".dlc") {
+    throw UsageError("DLC files can't be written yet, found -o " + a.output,
+                     "give -o OUT.onnx: the adapted model as Q/DQ");
+  }
+  if (a.output.empty() && !a.dry_run) {
+    a.output = default_output(a);
+    a.target_remark += (a.target_remark.empty() ? "" : "; ") + std::string("-o not given: ") +
+                       a.output + " (DLC files can't be written yet)";
+  }
+}
+
+}  // namespace
+
+void add_convert_command(CLI::App& root, QuantizeArguments& a, std::vector<Subcommand>& commands) {
+  a.command = "convert";
+  a.convert = true;
+  a.check = false;
+  const auto choice = std::make_shared<Choice>();
+  CLI::App* app = root.add_subcommand(
+      "convert", "Make a model with encodings run on a target: adapt it, write it");
+  app->add_option("-i,--input_network,--input-network", a.model,
+                  "an ONNX model, float or with Q/DQ")
+      ->type_name("FILE")
+      ->group("Input");
+  app->add_option("--quantization_overrides,--quantization-overrides,--encodings", a.encodings,
+                  "an encodings file of any version; it wins over the model")
+      ->type_name("FILE")
+      ->group("Input");
+  CLI::Option* strict = app->add_flag("--strict", a.strict, "warnings are errors")->group("Input");
+  app->add_flag("--lenient", a.lenient, "entries for tensors that the model lacks are warnings")
+      ->excludes(strict)
+      ->group("Input");
+  app->add_option("--target_backend,--target-backend", choice->backend,
+                  "HTP, LPAI or CPU; none if not given: encodings are applied as they are")
+      ->type_name("NAME")
+      ->group("Target");
+  app->add_option("--htp_arch,--htp-arch", choice->arch, "v68 to v81; v75 if not given")
+      ->type_name("VERSION")
+      ->group("Target");
+  app->add_option("--target", choice->target, "a shipped target or a target file")
+      ->type_name("NAME")
+      ->group("Target");
+  app->add_flag("--fallback", a.fallback,
+                "ops whose symmetry or granularity no kernel takes move to the nearest precision "
+                "that does, instead of being errors")
+      ->group("Target");
+  app->add_option("-o,--output_path,--output-path,--output", a.output,
+                  "the adapted model (ONNX with Q/DQ)")
+      ->type_name("FILE")
+      ->group("Result");
+  app->add_option("--encodings-out", a.encodings_out, "also write its encodings (2.0.0)")
+      ->type_name("FILE")
+      ->group("Result");
+  app->add_flag("--force", a.force, "overwrite existing files")->group("Result");
+  app->add_flag("--dry-run", a.dry_run, "decide everything, write nothing")->group("Result");
+  add_common(*app, a.common);
+  add_talk(*app, a.common);
+  commands.push_back({.app = app, .common = &a.common, .result = [&a, choice] {
+                        finish(a, *choice);
+                        return Command(a);
+                      }});
+}
+
+}  // namespace halfstep::cli
