@@ -11,6 +11,7 @@
 #include "halfstep/adaptation/adapt.h"
 #include "halfstep/adaptation/prepare/fold_batch_norm.h"
 #include "halfstep/adaptation/prepare/fold_constants.h"
+#include "halfstep/adaptation/prepare/fuse_patterns.h"
 #include "halfstep/adaptation/prepare/hoist_weights.h"
 #include "halfstep/adaptation/prepare/inline_functions.h"
 #include "halfstep/adaptation/prepare/unique_node_names.h"
@@ -170,13 +171,19 @@ class QuantizeJob {
     std::string text;
     {
       const GraphIndex graph(result_.model);
-      const Plan nothing{
-          .nodes = std::vector<NodePlan>(static_cast<std::size_t>(graph.graph().node_size()))};
-      summary().types = type_rows(graph, nothing, result_.encodings);
-      summary().stayed_float = bare_reasons(graph, result_.encodings);
+      Plan shape{.nodes =
+                     std::vector<NodePlan>(static_cast<std::size_t>(graph.graph().node_size()))};
+      for (int i = 0; i < graph.graph().node_size(); ++i) {
+        const auto& inputs = graph.graph().node(i).input();
+        shape.nodes[static_cast<std::size_t>(i)].quantized = std::any_of(
+            inputs.begin(), inputs.end(),
+            [&adapted](const std::string& input) { return adapted.inner.contains(input); });
+      }
+      summary().types = type_rows(graph, shape, result_.encodings);
+      summary().stayed_float = default_float_reasons(first);
       summary().quantized_activations = summary().quantized_weights = 0;
       summary().quantized_biases = 0;
-      count_quantized(graph, nothing, result_.encodings, summary());
+      count_quantized(graph, shape, result_.encodings, summary());
       if (!request_.encodings_out.empty()) {
         text = write_encodings(result_.encodings, graph);
       }
@@ -186,6 +193,21 @@ class QuantizeJob {
                       result_.diagnostics.end()});
     write_float16(result_.model, result_.encodings);
     return text;
+  }
+
+  /// Tensors that nobody gave an encoding, from the diagnostics of the adaptation.
+  [[nodiscard]] std::vector<FloatReason> default_float_reasons(std::size_t first) const {
+    constexpr std::size_t kExamples = 3;
+    FloatReason reason{.reason = "no encoding for the tensor"};
+    for (std::size_t i = first; i < result_.diagnostics.size(); ++i) {
+      if (result_.diagnostics[i].rule == "adapt/default-float") {
+        ++reason.count;
+        if (reason.examples.size() < kExamples) {
+          reason.examples.push_back(result_.diagnostics[i].subject);
+        }
+      }
+    }
+    return reason.count == 0 ? std::vector<FloatReason>() : std::vector{reason};
   }
 
   /// Entries of the user's file that the target made something else of.
@@ -231,6 +253,9 @@ class QuantizeJob {
       fold_computed_weights(result_.model, *engine_, request_.threads, result_.diagnostics, keep);
     }
     fold_batch_norm(result_.model, result_.diagnostics, keep);
+    if (adapts()) {
+      fuse_patterns(result_.model, result_.diagnostics);
+    }
     return GraphIndex(result_.model);
   }
 

@@ -63,6 +63,10 @@ class NodeTypes {
         add_given(*given, slot == bias_slot, graph_.constant(op.input(slot)) != nullptr, row);
         continue;
       }
+      if (const Encoding* given = given_.find(op.input(slot));
+          given != nullptr && given->dtype == Dtype::float16 && row.activation == "float32") {
+        row.activation = "float16";
+      }
       const auto activation = activations_.find(op.input(slot));
       if (activation != activations_.end() && (decision.quantized || decision.carries) &&
           row.activation == "float32") {

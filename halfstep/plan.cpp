@@ -24,9 +24,8 @@ class Planner {
         target_(target),
         view_(recipe, graph),
         structure_(planned_structure(graph, view_, target)),
-        regions_(target.kernels() == nullptr
-                     ? find_regions(model, graph, view_, target, structure_)
-                     : whole_graph_regions(graph, view_, target)),
+        regions_(target.kernels() == nullptr ? find_regions(model, graph, view_, target, structure_)
+                                             : whole_graph_regions(graph, view_, target)),
         weights_(model, graph, recipe, view_, diagnostics) {}
 
   Plan make() {

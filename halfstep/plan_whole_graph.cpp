@@ -43,8 +43,7 @@ Regions whole_graph_regions(const GraphIndex& graph, const RecipeView& recipe,
     } else if (!recipe.activation(op.output(0))) {
       plan.float_reason = "the recipe keeps activations float";
       plan.weight_only = true;
-    } else if (in_chain(target, lowered[i]) &&
-               static_constant(graph, op.input(0)) == nullptr) {
+    } else if (in_chain(target, lowered[i]) && static_constant(graph, op.input(0)) == nullptr) {
       plan.carries = true;
     } else {
       plan.quantized = true;

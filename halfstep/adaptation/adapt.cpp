@@ -22,8 +22,7 @@ constexpr std::array<AdaptationPass, 5> kPasses = {{
      select_precision},
     {"converts", "Converts where producer, user and consumer differ", kSpecification,
      insert_converts},
-    {"static-tensors", "encodings of constants and biases", kSpecification,
-     encode_static_tensors},
+    {"static-tensors", "encodings of constants and biases", kSpecification, encode_static_tensors},
 }};
 
 void check_skipped(const AdaptOptions& options) {
@@ -75,7 +74,9 @@ AdaptResult adapt(Model& model, EncodingTable requested, const Target& target,
   }
   state.editor.apply();
   count(state, first);
-  return {.encodings = std::move(state.result), .totals = state.totals};
+  return {.encodings = std::move(state.result),
+          .totals = state.totals,
+          .inner = std::move(state.inner)};
 }
 
 }  // namespace halfstep

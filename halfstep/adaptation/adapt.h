@@ -1,5 +1,8 @@
 #pragma once
 
+#include <string>
+#include <unordered_set>
+
 #include "halfstep/adaptation/state.h"
 #include "halfstep/encodings/encoding_table.h"
 #include "halfstep/model/model.h"
@@ -11,6 +14,8 @@ namespace halfstep {
 struct AdaptResult {
   EncodingTable encodings{};  ///< of every tensor of the adapted model that holds numbers
   AdaptTotals totals{};
+  /// Tensors inside super groups, which have no encoding.
+  std::unordered_set<std::string> inner{};
 };
 
 /// Makes a model with encodings run on a target: the passes of adaptation_passes(), in their order,

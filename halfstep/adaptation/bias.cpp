@@ -10,7 +10,8 @@ namespace {
 std::vector<double> channel_scales(const Encoding& weight, const WeightFacts& facts,
                                    std::size_t channels) {
   std::vector<double> scales(channels, 0.0);
-  const std::size_t repeat = static_cast<std::size_t>(std::max<std::int64_t>(1, facts.channel_repeat));
+  const std::size_t repeat =
+      static_cast<std::size_t>(std::max<std::int64_t>(1, facts.channel_repeat));
   const std::size_t extent = std::max<std::size_t>(1, channels / repeat);
   std::size_t inner = 1;
   if (weight.shape.size() > 1 && weight.scale.size() != extent) {

@@ -68,9 +68,8 @@ class Search {
         candidates.push_back(std::move(*choice));
       }
     }
-    std::stable_sort(
-        candidates.begin(), candidates.end(),
-        [](const KernelChoice& a, const KernelChoice& b) { return a.nearer_than(b); });
+    std::stable_sort(candidates.begin(), candidates.end(),
+                     [](const KernelChoice& a, const KernelChoice& b) { return a.nearer_than(b); });
     KernelSearch search;
     for (KernelChoice& candidate : candidates) {
       const KernelRefusal refusal = place_weight(candidate);
@@ -90,8 +89,9 @@ class Search {
       }
     }
     if (search.refusal.check == 0) {
-      search.refusal = {.check = 5, .text = "no kernel of " + lowered_.op() + " takes " +
-                                            asked_for() + "; nearest: " + nearest()};
+      search.refusal = {.check = 5,
+                        .text = "no kernel of " + lowered_.op() + " takes " + asked_for() +
+                                "; nearest: " + nearest()};
     }
     return search;
   }
@@ -114,9 +114,8 @@ class Search {
       }
       const std::optional<TypeChange> change =
           encoding == nullptr ? TypeChange{} : change_to(*encoding, type);
-      if (change &&
-          (!best || std::pair(change->rise, change->flips_sign) <
-                        std::pair(best->second.rise, best->second.flips_sign))) {
+      if (change && (!best || std::pair(change->rise, change->flips_sign) <
+                                  std::pair(best->second.rise, best->second.flips_sign))) {
         best = {type, *change};
       }
     }
@@ -217,8 +216,7 @@ class Search {
   /// Finds the width of the weight beside a candidate's activations: its own, or the next one that
   /// the rules take. check -1: this kernel is not for such weights.
   [[nodiscard]] KernelRefusal place_weight(KernelChoice& choice) const {
-    if (!weighted_ || operands_.size() <= kWeightOperand ||
-        operands_[kWeightOperand] == nullptr) {
+    if (!weighted_ || operands_.size() <= kWeightOperand || operands_[kWeightOperand] == nullptr) {
       return {};
     }
     const Encoding& weight = *operands_[kWeightOperand];
@@ -267,12 +265,12 @@ class Search {
     if (float_activation || (!other_granularity && !other_symmetry)) {
       return {.check = kSkipped, .text = ""};
     }
-    const std::string what = lowered_.op() + " with " + std::string(name(choice.in[0])) +
-                             " activations takes ";
+    const std::string what =
+        lowered_.op() + " with " + std::string(name(choice.in[0])) + " activations takes ";
     if (other_symmetry) {
       return {.check = 1,
-              .text = what + "only symmetric weights " +
-                      std::string(name(granularity_of(weight))) + ", found " + describe(weight)};
+              .text = what + "only symmetric weights " + std::string(name(granularity_of(weight))) +
+                      ", found " + describe(weight)};
     }
     return {.check = 2,
             .text = what + std::to_string(width) + "-bit weights only " + taken + ", found " +
@@ -287,8 +285,8 @@ class Search {
            std::find(rule.bits.begin(), rule.bits.end(), width) != rule.bits.end();
   }
 
-  /// Widths that hold the codes in a storage type, narrowest first: 3-bit codes count as 4-bit ones,
-  /// 5 to 7 as 8.
+  /// Widths that hold the codes in a storage type, narrowest first: 3-bit codes count as 4-bit
+  /// ones, 5 to 7 as 8.
   static std::vector<int> widths_from(const Encoding& weight, KernelType type) {
     std::vector<int> widths;
     for (const int width : {2, 4, 8, 16}) {

@@ -40,8 +40,7 @@ bool is_depthwise(const GraphIndex& graph, const onnx::NodeProto& node) {
   }
   const std::optional<Shape> weight = graph.type(node.input(1)).shape;
   const std::int64_t groups = int_attribute(node, "group", 1);
-  return groups > 1 && weight && weight->size() > 1 && (*weight)[0] == groups &&
-         (*weight)[1] == 1;
+  return groups > 1 && weight && weight->size() > 1 && (*weight)[0] == groups && (*weight)[1] == 1;
 }
 
 bool in_blocks(const Encoding* encoding) {
@@ -52,9 +51,8 @@ bool in_blocks(const Encoding* encoding) {
 bool holds(const GraphIndex& graph, const onnx::NodeProto& node, const Lowering& row,
            const Encoding* weight) {
   const auto rank_of = [&](int slot) -> std::optional<std::size_t> {
-    const std::optional<Shape> shape = slot < node.input_size()
-                                           ? graph.type(node.input(slot)).shape
-                                           : std::optional<Shape>();
+    const std::optional<Shape> shape =
+        slot < node.input_size() ? graph.type(node.input(slot)).shape : std::optional<Shape>();
     return shape ? std::optional<std::size_t>(shape->size()) : std::nullopt;
   };
   // An unknown rank is taken to be the usual one.
@@ -65,8 +63,8 @@ bool holds(const GraphIndex& graph, const onnx::NodeProto& node, const Lowering&
   if (row.weight_rank && rank_of(1) != static_cast<std::size_t>(*row.weight_rank)) {
     return false;
   }
-  const bool constants = std::all_of(
-      row.constant_inputs.begin(), row.constant_inputs.end(), [&](int slot) {
+  const bool constants =
+      std::all_of(row.constant_inputs.begin(), row.constant_inputs.end(), [&](int slot) {
         return slot >= node.input_size() || node.input(slot).empty() ||
                graph.constant(node.input(slot)) != nullptr;
       });
@@ -131,6 +129,9 @@ bool is_float_tensor(const GraphIndex& graph, const std::string& tensor) {
 }
 
 bool touches_float(const GraphIndex& graph, const onnx::NodeProto& node) {
+  if (is_onnx_domain(node) && (node.op_type() == "Shape" || node.op_type() == "Size")) {
+    return false;  // they read no values
+  }
   const auto is_float = [&graph](const std::string& tensor) {
     return !tensor.empty() && is_float_tensor(graph, tensor);
   };

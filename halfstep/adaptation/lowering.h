@@ -23,7 +23,7 @@ struct LoweredNode {
     const GraphIndex& graph, const KernelFacts& facts,
     const std::function<const Encoding*(int node)>& weight_encoding);
 
-/// Does any input or output hold float32, float16, bfloat16 or float64?
+/// Does the node compute on float32, float16, bfloat16 or float64? (Shape and Size read no values.)
 [[nodiscard]] bool touches_float(const GraphIndex& graph, const onnx::NodeProto& node);
 [[nodiscard]] bool is_float_tensor(const GraphIndex& graph, const std::string& tensor);
 

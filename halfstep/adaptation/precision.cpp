@@ -122,8 +122,7 @@ Encoding activation_as(const Encoding& encoding, KernelType type) {
   for (std::size_t i = 0; i < encoding.scale.size(); ++i) {
     const std::int64_t below_zero = zero_point_at(encoding, i) - lowest_code(encoding.dtype);
     result.scale[i] = static_cast<float>(static_cast<double>(encoding.scale[i]) * shrink);
-    result.zero_point[i] =
-        lowest_code(to) + std::llround(static_cast<double>(below_zero) / shrink);
+    result.zero_point[i] = lowest_code(to) + std::llround(static_cast<double>(below_zero) / shrink);
   }
   return result;
 }

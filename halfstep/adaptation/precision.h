@@ -20,7 +20,7 @@ namespace halfstep {
 
 /// How much of a change it is to store `encoding` as `type`.
 struct TypeChange {
-  int rise = 0;           ///< steps of precedence, 0: the same
+  int rise = 0;  ///< steps of precedence, 0: the same
   bool flips_sign = false;
   [[nodiscard]] bool none() const noexcept { return rise == 0 && !flips_sign; }
 };

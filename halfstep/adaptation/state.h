@@ -62,10 +62,10 @@ struct AdaptationState {
   EncodingTable requested;             ///< what user, model and calibration want
   std::vector<LoweredNode> lowered{};  ///< by node
   std::vector<Unit> units{};
-  std::vector<int> unit_of{};                 ///< by node; -1: the node has no numbers
-  std::unordered_set<std::string> inner{};    ///< tensors inside super groups: no encoding
-  std::vector<OperandTypes> nodes{};             ///< by node
-  std::vector<std::string> errors{};          ///< collected; the pass that has any fails
+  std::vector<int> unit_of{};               ///< by node; -1: the node has no numbers
+  std::unordered_set<std::string> inner{};  ///< tensors inside super groups: no encoding
+  std::vector<OperandTypes> nodes{};        ///< by node
+  std::vector<std::string> errors{};        ///< collected; the pass that has any fails
 
   GraphEditor editor;
   NameMaker names;

@@ -76,10 +76,10 @@ GraphStructure::GraphStructure(const GraphIndex& graph, const Target& target,
           },
           [](const std::string&) { return std::optional<Dtype>(); }) {}
 
-GraphStructure::GraphStructure(const GraphIndex& graph, const Target& target,
-                               const std::function<bool(int node)>& usable,
-                               const std::function<std::string(int node)>& op_of,
-                               const std::function<std::optional<Dtype>(const std::string&)>& type_of)
+GraphStructure::GraphStructure(
+    const GraphIndex& graph, const Target& target, const std::function<bool(int node)>& usable,
+    const std::function<std::string(int node)>& op_of,
+    const std::function<std::optional<Dtype>(const std::string&)>& type_of)
     : group_of_(static_cast<std::size_t>(graph.graph().node_size()), -1) {
   const auto free = [&](int node) {
     return group_of_[static_cast<std::size_t>(node)] < 0 && usable(node);

@@ -134,7 +134,8 @@ class ConvertInserter {
       if (static_cast<int>(i) == output) {
         forms[i].name = tensor;
       } else if (i > 0 || output > 0) {
-        forms[i].name = state_.names.fresh(tensor + "_" + std::string(name(forms[i].encoding.dtype)));
+        forms[i].name =
+            state_.names.fresh(tensor + "_" + std::string(name(forms[i].encoding.dtype)));
       }
     }
   }

@@ -39,7 +39,7 @@ struct Chain {
   std::vector<int> nodes{};
   std::vector<std::string> tensors{};  ///< in graph order, each once
   std::unordered_set<std::string> known{};
-  const ChainOp* rule = nullptr;       ///< of the first node
+  const ChainOp* rule = nullptr;  ///< of the first node
 };
 
 class ChainSpreader {
@@ -154,8 +154,8 @@ class ChainSpreader {
   void give(const Chain& chain, const std::string& tensor, const std::string& giver,
             const Encoding& encoding) {
     const Encoding* own = state_.requested.find(tensor);
-    const std::string rule = chain.rule->rule == "specification" ? "adapt/chain-specification"
-                                                                 : "adapt/chain-measured";
+    const std::string rule =
+        chain.rule->rule == "specification" ? "adapt/chain-specification" : "adapt/chain-measured";
     const std::string first = state_.graph.label(chain.nodes.front());
     if (own == nullptr) {
       Encoding copy = encoding;

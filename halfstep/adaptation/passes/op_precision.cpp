@@ -15,10 +15,9 @@ namespace halfstep {
 namespace {
 
 constexpr double kLargestFloat16 = 65504.0;
-constexpr std::array<KernelType, 7> kActivationTypes = {KernelType::u8,  KernelType::s8,
-                                                        KernelType::u16, KernelType::s16,
-                                                        KernelType::s32, KernelType::f16,
-                                                        KernelType::f32};
+constexpr std::array<KernelType, 7> kActivationTypes = {
+    KernelType::u8,  KernelType::s8,  KernelType::u16, KernelType::s16,
+    KernelType::s32, KernelType::f16, KernelType::f32};
 
 /// What one node asks of its kernel.
 struct Wishes {
@@ -92,16 +91,15 @@ class PrecisionSelector {
   }
 
   void give_default(const std::string& tensor, int node, int slot) {
-    if (tensor.empty() || !is_float_tensor(state_.graph, tensor) ||
-        state_.inner.contains(tensor) ||
+    if (tensor.empty() || !is_float_tensor(state_.graph, tensor) || state_.inner.contains(tensor) ||
         (slot >= 0 ? state_.wanted(node, slot) : state_.requested.find(tensor)) != nullptr) {
       return;
     }
-    state_.requested.set(tensor, {.dtype = state_.target.default_float(),
-                                  .origin = Origin::default_type});
+    state_.requested.set(tensor,
+                         {.dtype = state_.target.default_float(), .origin = Origin::default_type});
     state_.note("adapt/default-float", tensor,
-                "tensor '" + tensor + "' has no encoding: " +
-                    std::string(name(state_.target.default_float())));
+                "tensor '" + tensor +
+                    "' has no encoding: " + std::string(name(state_.target.default_float())));
     check_constant_range(tensor);
   }
 
@@ -143,14 +141,14 @@ class PrecisionSelector {
   [[nodiscard]] Wishes wishes_of(const Unit& unit, int node) const {
     Wishes wishes;
     for (const int slot : lowered(node).operands) {
-      const bool any = is_derived_bias(node, slot) ||
-                       state_.inner.contains(state_.node(node).input(slot));
+      const bool any =
+          is_derived_bias(node, slot) || state_.inner.contains(state_.node(node).input(slot));
       wishes.operands.push_back(any ? nullptr : state_.wanted(node, slot));
     }
     for (const std::string& tensor : state_.node(node).output()) {
-      wishes.outputs.push_back(
-          tensor.empty() || state_.inner.contains(tensor) ? nullptr
-                                                          : state_.requested.find(tensor));
+      wishes.outputs.push_back(tensor.empty() || state_.inner.contains(tensor)
+                                   ? nullptr
+                                   : state_.requested.find(tensor));
     }
     if (unit.kind == Unit::Kind::chain && unit.encoding) {
       for (std::size_t i = 0; i < wishes.operands.size(); ++i) {
@@ -212,7 +210,8 @@ class PrecisionSelector {
     return search.choice ? std::vector{std::move(*search.choice)} : std::vector<KernelChoice>();
   }
 
-  /// One type for all activations of a group or chain: the nearest that every node has a kernel for.
+  /// One type for all activations of a group or chain: the nearest that every node has a kernel
+  /// for.
   std::vector<KernelChoice> common_choice(const Unit& unit, const std::vector<Wishes>& wishes,
                                           KernelRefusal& refusal) {
     std::vector<KernelChoice> best;
@@ -284,9 +283,9 @@ class PrecisionSelector {
     }
     const bool constant = state_.graph.constant(tensor) != nullptr;
     const bool weight = operand == kWeightOperand && choice.weight_bits > 0;
-    Encoding chosen = constant ? static_as(*wish, choice.in[operand], weight ? choice.weight_bits
-                                                                             : 0)
-                               : activation_as(*wish, choice.in[operand]);
+    Encoding chosen = constant
+                          ? static_as(*wish, choice.in[operand], weight ? choice.weight_bits : 0)
+                          : activation_as(*wish, choice.in[operand]);
     report_change(node, tensor, *wish, chosen, constant);
     types.inputs[static_cast<std::size_t>(slot)] = std::move(chosen);
   }

@@ -51,8 +51,7 @@ class StaticEncoder {
       return;
     }
     if (activation->is_float() || !weight || weight->is_float()) {
-      input(node, slot) =
-          Encoding{.dtype = activation->dtype, .origin = Origin::default_type};
+      input(node, slot) = Encoding{.dtype = activation->dtype, .origin = Origin::default_type};
       return;
     }
     input(node, slot) = state_.target.kernels()->bias.product_scale
@@ -114,8 +113,8 @@ class StaticEncoder {
     if (first == nullptr) {
       state_.result.set(tensor, *chosen);
     } else if (!(*first == *chosen)) {
-      state_.result.set_use(
-          {.node = state_.keys.key(node), .slot = static_cast<std::size_t>(slot)}, *chosen);
+      state_.result.set_use({.node = state_.keys.key(node), .slot = static_cast<std::size_t>(slot)},
+                            *chosen);
     }
   }
 
@@ -128,7 +127,8 @@ class StaticEncoder {
     const std::vector<float> values = state_.model.floats(constant);
     const Mapping mapping = bind(user, shape, Role::weight);
     const std::vector<float> rounded = rounded_values(values, shape, mapping);
-    const std::string name = state_.names.fresh(tensor + "_" + std::string(halfstep::name(user.dtype)));
+    const std::string name =
+        state_.names.fresh(tensor + "_" + std::string(halfstep::name(user.dtype)));
     std::vector<std::byte> bytes(rounded.size() * sizeof(float));
     if (!rounded.empty()) {
       std::memcpy(bytes.data(), rounded.data(), bytes.size());
@@ -138,8 +138,7 @@ class StaticEncoder {
     state_.result.set(name, chosen);
     state_.note("adapt/static-float", tensor,
                 "constant '" + tensor + "' of " + state_.graph.label(node) + " is stored as " +
-                    describe(chosen) + " ('" + name + "'), with the rounding of " +
-                    describe(user));
+                    describe(chosen) + " ('" + name + "'), with the rounding of " + describe(user));
   }
 
   static std::vector<float> rounded_values(const std::vector<float>& values, const Shape& shape,

@@ -48,8 +48,8 @@ void tag_super_groups(AdaptationState& state) {
     if (const std::string inner = encoded_inner(state, group); !inner.empty()) {
       state.warn("adapt/super-group-inner-encoding", inner,
                  "tensor '" + inner + "' inside " + label + " has an encoding (" +
-                     describe(*state.requested.find(inner)) +
-                     "), so this is no super group; " + state.target.name() +
+                     describe(*state.requested.find(inner)) + "), so this is no super group; " +
+                     state.target.name() +
                      " fuses the two all the same and ignores it. Remove the encoding to get the "
                      "same numbers on the chip");
       continue;

@@ -69,9 +69,8 @@ struct Adapted {
   std::string text;
   Diagnostics diagnostics;
   [[nodiscard]] int count(std::string_view rule) const {
-    return static_cast<int>(
-        std::count_if(diagnostics.begin(), diagnostics.end(),
-                      [rule](const Diagnostic& d) { return d.rule == rule; }));
+    return static_cast<int>(std::count_if(diagnostics.begin(), diagnostics.end(),
+                                          [rule](const Diagnostic& d) { return d.rule == rule; }));
   }
 };
 
@@ -144,18 +143,17 @@ TEST(Adapt, TheOppositeSignIsReachedByTheZeroPoint) {
 
 TEST(Adapt, TheUsersRoundingIsNeverMergedAway) {
   // The op computes in 16 bits, its reader, too; the tensor between was asked to be uint8.
-  const Adapted done =
-      adapted(R"(g (float[1,4] x) => (float[1,4] y) { a = Abs (x)  y = Neg (a) })",
-              "x uint16 0.001 0\na uint8 0.2 0\ny uint16 0.002 0");
+  const Adapted done = adapted(R"(g (float[1,4] x) => (float[1,4] y) { a = Abs (x)  y = Neg (a) })",
+                               "x uint16 0.001 0\na uint8 0.2 0\ny uint16 0.002 0");
   EXPECT_THAT(done.text, HasSubstr("Convert a -> a_uint8\nConvert a_uint8 -> a_uint16\n"));
   EXPECT_THAT(done.text, HasSubstr("a: uint16 "));
   EXPECT_THAT(done.text, HasSubstr("a_uint8: uint8 scale 0.2 zero point 0"));
 }
 
 TEST(Adapt, ReadersThatNeedTheSameShareAConvert) {
-  const Adapted done = adapted(
-      R"(g (float[1,4] x) => (float[1,4] y, float[1,4] z) { y = Abs (x)  z = Neg (x) })",
-      "x uint8 0.1 128\ny uint16 0.001 0\nz uint16 0.001 0");
+  const Adapted done =
+      adapted(R"(g (float[1,4] x) => (float[1,4] y, float[1,4] z) { y = Abs (x)  z = Neg (x) })",
+              "x uint8 0.1 128\ny uint16 0.001 0\nz uint16 0.001 0");
   EXPECT_EQ(done.count("adapt/convert"), 1);
 }
 
@@ -285,9 +283,8 @@ TEST(Adapt, AnIntegerTargetRefusesFloatTensorsAndListsThem) {
 }
 
 TEST(Adapt, AnOpWithoutOperatorIsNamed) {
-  EXPECT_THAT(
-      [] { (void)adapted(R"(g (float[1,4] x) => (float[1,4] y) { y = Erf (x) })", ""); },
-      ThrowsMessage<Error>(AllOf(HasSubstr("Erf"), HasSubstr("[adapt/no-operator]"))));
+  EXPECT_THAT([] { (void)adapted(R"(g (float[1,4] x) => (float[1,4] y) { y = Erf (x) })", ""); },
+              ThrowsMessage<Error>(AllOf(HasSubstr("Erf"), HasSubstr("[adapt/no-operator]"))));
 }
 
 TEST(Adapt, SkippedPassesMustExist) {
