@@ -234,6 +234,10 @@ class Search {
         choice.weight_bits = width;
         return {};
       }
+      if (refusal.check == 1 && is_computed_per_tensor(weight)) {
+        choice.symmetric_operand = true;  // a Convert can do it: check 3, rescaled
+        return {};
+      }
       if (first.check == 0) {
         first = refusal;
       }
@@ -242,6 +246,11 @@ class Search {
       }
     }
     return first;
+  }
+
+  [[nodiscard]] bool is_computed_per_tensor(const Encoding& weight) const {
+    const std::string& tensor = state_.node(node_).input(lowered_.operands[kWeightOperand]);
+    return state_.graph.constant(tensor) == nullptr && weight.scale.size() == 1;
   }
 
   [[nodiscard]] KernelRefusal width_refusal(const KernelChoice& choice, const Encoding& weight,
@@ -255,7 +264,8 @@ class Search {
       if (!granularity_fits(rule, weight)) {
         other_granularity = true;
         taken += (taken.empty() ? "" : ", ") + rule_text(rule);
-      } else if (rule.symmetry == SymmetryRule::required && !symmetric_as(weight, type)) {
+      } else if (weight.half_step ||
+                 (rule.symmetry == SymmetryRule::required && !symmetric_as(weight, type))) {
         other_symmetry = true;
       } else {
         return {};

@@ -16,6 +16,8 @@ struct KernelChoice {
   int rise = 0;                   ///< steps of precedence over all operands and outputs
   int weight_rise = 0;
   int flips = 0;
+  bool symmetric_operand = false;  ///< a computed operand in the place of the weight must be
+                                   ///< converted to a symmetric encoding
   int weight_bits = 0;     ///< bits that the weight's codes are stored in; 0: no integer weight
   bool fell_back = false;  ///< a nearer kernel was passed over under --fallback
 

@@ -1,5 +1,6 @@
 #include "halfstep/adaptation/precision.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -143,6 +144,16 @@ Encoding static_as(const Encoding& encoding, KernelType type, int width) {
     const auto half = static_cast<std::int64_t>(std::exp2((to_signed ? from : to) - 1));
     move_zero_points(result, to_signed ? -half : half);
   }
+  return result;
+}
+
+Encoding made_symmetric(const Encoding& encoding) {
+  const RealRange range = real_range(encoding);
+  const double half = std::exp2(bits(encoding.dtype) - 1);
+  Encoding result = encoding;
+  result.scale = {static_cast<float>(std::max(-range.low, range.high) / (half - 1))};
+  result.zero_point = {is_signed_integer(encoding.dtype) ? 0 : static_cast<std::int64_t>(half)};
+  result.origin = Origin::adapted;
   return result;
 }
 

@@ -42,6 +42,10 @@ struct TypeChange {
 /// `width`: significant bits in an 8-bit type, 0: as before.
 [[nodiscard]] Encoding static_as(const Encoding& encoding, KernelType type, int width = 0);
 
+/// The symmetric encoding of the same type that covers the same values: zero point in the middle,
+/// scale = largest magnitude / (2^(bits-1) - 1). Per tensor.
+[[nodiscard]] Encoding made_symmetric(const Encoding& encoding);
+
 /// Smallest and largest value of a per-tensor encoding.
 struct RealRange {
   double low = 0, high = 0;

@@ -52,12 +52,13 @@ class Float16Writer {
     }
     const std::string stored = names_.fresh(tensor + "_float16");
     editor_.add_initializer(stored, Dtype::float16, shape_of(constant), std::move(bytes));
-    const std::string wide = names_.fresh(tensor + "_float32");
-    cast(tensor, stored, wide, first_reader(tensor), onnx::TensorProto::FLOAT);
-    redirect(tensor, wide);
-    if (!index_.is_graph_output(tensor) && index_.producer(tensor) < 0) {
+    // The Cast writes the tensor itself: whoever reads it goes on reading it.
+    if (const int producer = index_.producer(tensor); producer >= 0) {
+      editor_.remove_node(producer);  // a Constant node
+    } else {
       editor_.remove_initializer(tensor);
     }
+    cast(tensor, stored, tensor, first_reader(tensor), onnx::TensorProto::FLOAT);
   }
 
   void write_activation(const std::string& tensor) {

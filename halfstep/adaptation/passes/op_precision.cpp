@@ -286,6 +286,15 @@ class PrecisionSelector {
     Encoding chosen = constant
                           ? static_as(*wish, choice.in[operand], weight ? choice.weight_bits : 0)
                           : activation_as(*wish, choice.in[operand]);
+    if (choice.symmetric_operand && operand == kWeightOperand) {
+      Encoding symmetric = made_symmetric(chosen);
+      state_.note("adapt/symmetric-operand", tensor,
+                  "tensor '" + tensor + "': " + describe(chosen) + " becomes " +
+                      describe(symmetric) + " for " + state_.graph.label(node) +
+                      ", whose second operand must be symmetric");
+      types.inputs[static_cast<std::size_t>(slot)] = std::move(symmetric);
+      return;
+    }
     report_change(node, tensor, *wish, chosen, constant);
     types.inputs[static_cast<std::size_t>(slot)] = std::move(chosen);
   }
