@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,6 +41,7 @@ std::vector<RulePage> rule_pages() {
                      .title = std::string(heading.substr(end + kSeparator.size())),
                      .text = std::string(file.content)});
   }
+  std::ranges::sort(pages, {}, &RulePage::id);
   return pages;
 }
 

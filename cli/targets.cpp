@@ -73,17 +73,92 @@ std::string ops_text(const Target& target) {
   return text;
 }
 
+std::string kernels_text(const KernelFacts& facts, int arch) {
+  Table table({{.title = "operator"},
+               {.title = "kernels", .align = Align::right},
+               {.title = "activations"}});
+  for (const auto& [op, kernels] : facts.ops) {
+    std::string types;
+    std::size_t count = 0;
+    for (const Kernel& kernel : kernels.kernels) {
+      if (kernel.min_arch > arch || kernel.in.empty()) {
+        continue;
+      }
+      ++count;
+      for (std::size_t i = 0; i < kKernelTypes; ++i) {
+        const auto type = static_cast<KernelType>(i);
+        if (kernel.in[0].has(type) && type != KernelType::plain &&
+            (" " + types + " ").find(" " + std::string(name(type)) + " ") == std::string::npos) {
+          types += (types.empty() ? "" : " ") + std::string(name(type));
+        }
+      }
+    }
+    table.add({op, std::to_string(count), types});
+  }
+  return table.text();
+}
+
+std::string weights_text(const KernelFacts& facts, int arch) {
+  Table table({{.title = "weights of"},
+               {.title = "bits"},
+               {.title = "granularity"},
+               {.title = "symmetric"},
+               {.title = "source"}});
+  for (const WeightRule& rule : facts.weight_rules) {
+    if (rule.min_arch > arch) {
+      continue;
+    }
+    std::string ops, bits;
+    for (const std::string& op : rule.ops) {
+      ops += (ops.empty() ? "" : ", ") + op;
+    }
+    for (const int width : rule.bits) {
+      bits += (bits.empty() ? "" : ", ") + std::to_string(width);
+    }
+    constexpr std::array<std::string_view, 3> kSymmetry = {"free", "advised", "required"};
+    table.add({shortened(ops, 40), bits, std::string(name(rule.granularity)),
+               std::string(kSymmetry[static_cast<std::size_t>(rule.symmetry)]), rule.source});
+  }
+  return table.text();
+}
+
+std::string chains_text(const KernelFacts& facts) {
+  std::string text;
+  for (const ChainOp& op : facts.chains) {
+    text += (text.empty() ? "" : ", ") + op.op + (op.rule == "measured" ? " (measured)" : "");
+  }
+  return text;
+}
+
+std::string groups_text(const Target& target) {
+  Table groups({{.title = "super group"}, {.title = "ops"}, {.title = "source"}});
+  for (const SuperGroup& group : target.super_groups()) {
+    groups.add({group.name, stages_text(group), group.source});
+  }
+  return groups.empty() ? "" : "\n" + groups.text();
+}
+
+/// Of a target with tables of kernels.
+std::string kernel_target_text(const Target& target) {
+  const KernelFacts& facts = *target.kernels();
+  return wrapped(target.name() + ": " + target.summary(), 0) + "\n" +
+         wrapped("source: " + target.source(), 0) +
+         "\ntensors without encoding: " + std::string(name(target.default_float())) +
+         "\n\nsame encoding on input and outputs:\n  " + wrapped(chains_text(facts), 2) + "\n\n" +
+         kernels_text(facts, target.arch()) + "\n" + weights_text(facts, target.arch()) +
+         groups_text(target);
+}
+
 std::string target_text(const Target& target) {
+  if (target.kernels() != nullptr) {
+    return kernel_target_text(target);
+  }
   std::string text = wrapped(target.name() + ": " + target.summary(), 0) + "\n" +
                      wrapped("source: " + target.source(), 0) +
                      "\ntensors without encoding: " + std::string(name(target.default_float())) +
                      "\n\n" + ops_text(target) + "\nsame encoding on input and outputs:\n  " +
                      wrapped(data_movement_text(target), 2) + "\n";
-  Table groups({{.title = "super group"}, {.title = "ops"}, {.title = "source"}});
-  for (const SuperGroup& group : target.super_groups()) {
-    groups.add({group.name, stages_text(group), group.source});
-  }
-  return text + (groups.empty() ? "" : "\n" + groups.text());
+  return text + groups_text(target);
 }
 
 Json target_json(const Target& target) {
@@ -91,6 +166,20 @@ Json target_json(const Target& target) {
                {"source", target.source()},    {"default_float", name(target.default_float())},
                {"ops", Json::object()},        {"data_movement", Json::array()},
                {"super_groups", Json::array()}};
+  json["arch"] = target.arch();
+  json["kernels"] = Json::object();
+  if (target.kernels() != nullptr) {
+    for (const auto& [op, kernels] : target.kernels()->ops) {
+      for (const Kernel& kernel : kernels.kernels) {
+        if (kernel.min_arch <= target.arch()) {
+          json["kernels"][op].push_back({{"types", kernel.text}, {"source", kernel.source}});
+        }
+      }
+    }
+    for (const ChainOp& op : target.kernels()->chains) {
+      json["data_movement"].push_back({{"op", op.op}, {"condition", ""}});
+    }
+  }
   for (const auto& [op, rule] : target.rules()) {
     json["ops"][op] = {{"when", when_text(rule.when)}, {"why", rule.why}, {"source", rule.source}};
   }

@@ -1,0 +1,161 @@
+"""Adapting a model with encodings to a target: `halfstep convert`, `halfstep explain`."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+
+ENCODINGS = Path(__file__).resolve().parent.parent / "golden/encodings/mixed_ops"
+MODEL = ENCODINGS / "model.onnx"
+PLAIN = ENCODINGS / "w8a8_pc/v2.0.0.encodings"
+
+
+def outputs(path, optimize):
+    options = ort.SessionOptions()
+    levels = ort.GraphOptimizationLevel
+    options.graph_optimization_level = levels.ORT_ENABLE_ALL if optimize else levels.ORT_DISABLE_ALL
+    session = ort.InferenceSession(str(path), options)
+    data = np.load(ENCODINGS / "data.npz")
+    feeds = {i.name: data[f"in:{i.name}"] for i in session.get_inputs()}
+    return session.run(None, feeds)
+
+
+def sqnr(found, wanted):
+    error = np.square(found.astype(np.float64) - wanted).sum()
+    return 10 * np.log10(np.square(wanted.astype(np.float64)).sum() / max(error, 1e-30))
+
+
+def converts(path):
+    return [
+        node.name
+        for node in onnx.load(path).graph.node
+        if any(p.key == "halfstep.op" and p.value == "Convert" for p in node.metadata_props)
+    ]
+
+
+def test_overrides_file_as_the_specification_writes_it(halfstep, tmp_path):
+    model = tmp_path / "model.onnx"
+    model.write_bytes(MODEL.read_bytes())
+    overrides = f"--quantization_overrides={PLAIN}"
+    result = halfstep("convert", "-i", model, overrides, "--target_backend=HTP")
+    written = tmp_path / "model_htp_v75.onnx"
+    assert written.is_file()
+    assert "v75" in result.out and str(written) in result.out
+    data = np.load(ENCODINGS / "data.npz")
+    for optimize in (False, True):
+        found = outputs(written, optimize)[0]
+        wanted = next(data[key] for key in data.files if key.startswith("out:"))
+        assert sqnr(found, wanted) > 30
+
+
+def test_qdq_model_as_the_specification_writes_it(halfstep, tmp_path):
+    qdq = tmp_path / "model_qdq.onnx"
+    halfstep("encodings", "apply", MODEL, PLAIN, "-o", qdq)
+    halfstep("convert", "-i", qdq, "--target_backend=htp")
+    assert (tmp_path / "model_qdq_htp_v75.onnx").is_file()
+
+
+def test_other_spellings(halfstep, tmp_path):
+    out = tmp_path / "o.onnx"
+    halfstep(
+        *("convert", "--input_network", MODEL, "--quantization-overrides", PLAIN),
+        *("--target-backend", "HTP", "--htp_arch", "69", "--output_path", out),
+    )
+    assert out.is_file()
+
+
+@pytest.mark.parametrize("recipe", ["w2a16_bq16_shift", "w4a16_bq16_asym", "w4a16_lpbq16"])
+def test_blocks_are_errors_without_fallback(halfstep, tmp_path, recipe):
+    out = tmp_path / "o.onnx"
+    words = ("convert", "-i", MODEL, "--encodings", ENCODINGS / recipe / "v2.0.0.encodings")
+    words += ("--target_backend", "HTP", "-o", out)
+    refused = halfstep(*words, code=5)
+    assert "[adapt/" in refused.err and not out.exists()
+    halfstep(*words, "--fallback")
+    assert len(outputs(out, optimize=False)) > 0
+
+
+def test_a_float_model_becomes_float16(halfstep, tmp_path):
+    out, table = tmp_path / "o.onnx", tmp_path / "e.json"
+    document = halfstep(
+        *("convert", "-i", MODEL, "--target_backend", "HTP", "-o", out),
+        *("--encodings-out", table, "--json"),
+    ).json
+    assert document["summary"]["adapted"]["default_float"] > 10
+    assert json.loads(table.read_text())["encodings"] == []
+    wanted, found = outputs(MODEL, optimize=False)[0], outputs(out, optimize=False)[0]
+    assert 50 < sqnr(found, wanted) < 100
+
+
+def test_without_target_nothing_is_adapted(halfstep, tmp_path):
+    out, same = tmp_path / "o.onnx", tmp_path / "same.onnx"
+    halfstep("convert", "-i", MODEL, "--encodings", PLAIN, "-o", out)
+    halfstep("encodings", "apply", MODEL, PLAIN, "-o", same)
+    assert out.read_bytes() == same.read_bytes()
+
+
+def widened(folder):
+    """The plain file with one activation in 16 bits, so that Converts are needed."""
+    document = json.loads(PLAIN.read_text())
+    entry = next(e for e in document["encodings"] if e["name"] == "add")
+    entry |= {"output_dtype": "uint16", "y_scale": entry["y_scale"] / 257}
+    entry["y_zero_point"] = entry.get("y_zero_point", 0) * 257
+    file = folder / "wide.encodings"
+    file.write_text(json.dumps(document))
+    return file
+
+
+def test_adapting_again_changes_nothing(halfstep, tmp_path):
+    first, second = tmp_path / "1.onnx", tmp_path / "2.onnx"
+    tables = tmp_path / "1.json", tmp_path / "2.json"
+    words = ("--target_backend", "HTP", "--encodings-out")
+    overrides = ("--encodings", widened(tmp_path))
+    halfstep(*("convert", "-i", MODEL, *overrides, "-o", first), *words, tables[0])
+    assert converts(first)
+    halfstep(*("convert", "-i", first, "-o", second), *words, tables[1])
+    assert converts(second) == converts(first)
+    assert tables[0].read_bytes() == tables[1].read_bytes()
+
+
+def test_explain(halfstep, tmp_path):
+    out = tmp_path / "o.onnx"
+    mix = ENCODINGS / "w8a8_fp16mix/v2.0.0.encodings"
+    halfstep("convert", "-i", MODEL, "--encodings", mix, "--target_backend", "HTP", "-o", out)
+    everything = halfstep("explain", out, "--json").json["explanation"]
+    assert everything["target"] == "htp_v75" and everything["totals"]["adapt/convert"] > 0
+    subject = next(d["subject"] for d in everything["decisions"] if d["rule"] == "adapt/convert")
+    one = halfstep("explain", out, subject)
+    assert "is converted from" in one.out and "[adapt/convert]" in one.out
+    wrong = halfstep("explain", out, subject + "x", code=2)
+    assert f'did you mean "{subject}"' in wrong.err
+    assert "no decisions are recorded" in halfstep("explain", MODEL, code=3).err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--target_backend", "GPU"], "HTP, LPAI and CPU"),
+        (["--target_backend", "HTP", "--htp_arch", "v99"], "v75"),
+        (["--target_backend", "CPU", "--htp_arch", "v75"], "leave it out"),
+        (["--target", "none", "--target_backend", "HTP"], "give one of them"),
+        (["-o", "model.dlc"], "-o OUT.onnx"),
+    ],
+)
+def test_wrong_usage(halfstep, words, message):
+    refused = halfstep("convert", "-i", MODEL, *words, code=2)
+    assert message in refused.err
+
+
+def test_an_integer_target_names_the_float_tensors(halfstep, tmp_path):
+    words = ("convert", "-i", MODEL, "--target_backend", "LPAI", "-o", tmp_path / "o.onnx")
+    refused = halfstep(*words, code=5)
+    assert "adapt/no-" in refused.err and "float16" in refused.err
+
+
+def test_quantize_for_a_target(halfstep, job):
+    document = halfstep(*job.arguments("--target", "htp_v75", "--json")).json
+    assert document["summary"]["adapted"]["super_groups"] > 0
+    assert document["summary"]["outputs"][0]["sqnr_db"] > 20
