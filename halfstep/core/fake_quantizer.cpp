@@ -72,7 +72,7 @@ FakeQuantize::FakeQuantize(const ResolvedSpec& spec)
       range_calculator_(make_range_calculator(spec)),
       calculator_(make_qparams_calculator(spec)),
       implementation_(make_fake_quantizer(spec)),
-      fitted_{spec, {}, {}} {}
+      fitted_{.spec = spec, .grid = {}, .qparams = {}} {}
 
 void FakeQuantize::forward(const FloatView& x, const FloatSpan& y, int threads) {
   if (observer_enabled_) {
@@ -232,14 +232,14 @@ void FakeQuantize::set_granularity(const Granularity& granularity) {
   range_calculator_ = make_range_calculator(spec_);
   calculator_ = make_qparams_calculator(spec_);
   implementation_ = make_fake_quantizer(spec_);
-  fitted_ = {spec_, {}, {}};
+  fitted_ = {.spec = spec_, .grid = {}, .qparams = {}};
 }
 
 void FakeQuantize::reset() {
   calculator_->reset();
   counts_.clear();
   scalar_ = false;
-  fitted_ = {spec_, {}, {}};
+  fitted_ = {.spec = spec_, .grid = {}, .qparams = {}};
   observer_enabled_ = fake_quant_enabled_ = true;
   disabled_ = false;
 }
@@ -258,7 +258,7 @@ Json FakeQuantize::state() const {
 
 void FakeQuantize::load_state(const Json& state) {
   const bool seen = read_switch(state, "observed");
-  UnitGrid grid{.counts = read_shape(internal::read_member(state, "shape"))};
+  const UnitGrid grid{.counts = read_shape(internal::read_member(state, "shape"))};
   calculator_->load_state(internal::read_member(state, "calculator"));
   observer_enabled_ = read_switch(state, "observer_enabled");
   fake_quant_enabled_ = read_switch(state, "fake_quant_enabled");
@@ -268,7 +268,7 @@ void FakeQuantize::load_state(const Json& state) {
   } else {
     counts_.clear();
     scalar_ = false;
-    fitted_ = {spec_, {}, {}};
+    fitted_ = {.spec = spec_, .grid = {}, .qparams = {}};
   }
 }
 

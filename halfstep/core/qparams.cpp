@@ -93,7 +93,8 @@ std::int32_t middle_code(const ResolvedSpec& spec) {
 /// The usual cases, in vectors. False if there is one that needs care; `qparams` is then void.
 bool fast_qparams(const Ranges& ranges, const ResolvedSpec& spec, QParams& qparams) {
   const auto eps = static_cast<float>(spec->eps);
-  const kernels::RangeArgs args{ranges.min.data(), ranges.max.data(), ranges.min.size()};
+  const kernels::RangeArgs args{
+      .min = ranges.min.data(), .max = ranges.max.data(), .units = ranges.min.size()};
   float* minval = qparams.minval.empty() ? nullptr : qparams.minval.data();
   if (ranges.dtype != Dtype::float32 || spec->qscheme == Scheme::symmetric_aimet ||
       bits(spec->dtype) > 16) {
@@ -108,9 +109,9 @@ bool fast_qparams(const Ranges& ranges, const ResolvedSpec& spec, QParams& qpara
   if (minval != nullptr) {
     qparams.minval = ranges.min;
   }
-  const kernels::ZeroPointRange codes{static_cast<float>(spec.quant_min()),
-                                      static_cast<float>(spec.quant_max()),
-                                      to_zero_point(std::nan(""), spec)};
+  const kernels::ZeroPointRange codes{.lowest = static_cast<float>(spec.quant_min()),
+                                      .highest = static_cast<float>(spec.quant_max()),
+                                      .of_nan = to_zero_point(std::nan(""), spec)};
   const bool finite =
       kernels::asymmetric_qparams(args, static_cast<float>(spec.quant_max() - spec.quant_min()),
                                   eps, codes, qparams.scale.data(), qparams.zero_point.data());

@@ -205,43 +205,47 @@ struct Views {
   const TensorView<T>* y = nullptr;
 };
 
+/// Whether the kernels can take a view as it is: float32 in one piece.
+template <typename T>
+bool is_direct(const TensorView<T>& view) {
+  return std::is_same_v<std::remove_const_t<T>, float> && view.contiguous();
+}
+
+/// Where the values of a direct view lie; null for others.
+template <typename T>
+T* at_element(const TensorView<T>* view, std::int64_t element) {
+  return view == nullptr ? nullptr : view->data() + element;
+}
+
 /// x (null: dequantize) to codes and y as wanted. Of float32 that lies in one piece the kernels
 /// take what they get; everything else goes through a buffer, tile by tile. A tile of bounded size
 /// is one run of values: whole rows, or a part of one.
 template <typename T>
 void process(const Views<T>& views, const Mapping& mapping, int threads) {
   const TileRunner runner(mapping, views.x == nullptr);
-  const std::size_t code_size = storage_size(mapping.spec->dtype);
-  constexpr bool kFloat = std::is_same_v<T, float>;
-  const bool direct_x = kFloat && (views.x == nullptr || views.x->contiguous());
-  const bool direct_y = kFloat && (views.y == nullptr || views.y->contiguous());
+  const auto code_size = static_cast<std::int64_t>(storage_size(mapping.spec->dtype));
+  const bool buffer_x = views.x != nullptr && !is_direct(*views.x);
+  const bool buffer_y = views.y != nullptr && !is_direct(*views.y);
+  const bool direct = !buffer_x && !buffer_y;
   const Plan plan(mapping.grid);
-  const bool short_rows = plan.row_length() < kShortRow;
-  const std::int64_t most = direct_x && direct_y && !short_rows ? kWhole : kBuffer;
+  const std::int64_t most = direct && plan.row_length() >= kShortRow ? kWhole : kBuffer;
   plan.for_each(threads, most, [&](std::int64_t, const Tile& tile) {
     thread_local Scratch scratch;
     const std::int64_t count = tile.rows * tile.length;
-    Piece piece;
-    if (views.codes != nullptr) {
-      piece.codes = views.codes + static_cast<std::size_t>(tile.element) * code_size;
+    scratch.values.resize(direct ? 0 : static_cast<std::size_t>(count));
+    float* const values = scratch.values.data();
+    Piece piece{.x = buffer_x ? values : nullptr, .y = buffer_y ? values : nullptr};
+    piece.codes = views.codes == nullptr ? nullptr : views.codes + tile.element * code_size;
+    if constexpr (std::is_same_v<T, float>) {
+      piece.x = buffer_x ? values : at_element(views.x, tile.element);
+      piece.y = buffer_y ? values : at_element(views.y, tile.element);
     }
-    if (!direct_x || !direct_y) {
-      scratch.values.resize(static_cast<std::size_t>(count));
-    }
-    if constexpr (kFloat) {
-      piece.x = views.x == nullptr || !direct_x ? nullptr : views.x->data() + tile.element;
-      piece.y = views.y == nullptr || !direct_y ? nullptr : views.y->data() + tile.element;
-    }
-    if (views.x != nullptr && !direct_x) {
-      internal::gather(*views.x, tile.element, count, scratch.values.data());
-      piece.x = scratch.values.data();
-    }
-    if (views.y != nullptr && !direct_y) {
-      piece.y = scratch.values.data();
+    if (buffer_x) {
+      internal::gather(*views.x, tile.element, count, values);
     }
     runner.run(tile, piece, scratch);
-    if (views.y != nullptr && !direct_y) {
-      internal::spread(scratch.values.data(), *views.y, tile.element, count);
+    if (buffer_y) {
+      internal::spread(values, *views.y, tile.element, count);
     }
   });
 }
@@ -279,7 +283,8 @@ void run(const Views<T>& views, const Mapping& mapping, int threads) {
 template <typename T>
 void run_padded(const Views<T>& views, const Mapping& mapping, int threads) {
   const Shape& shape = mapping.grid.shape;
-  const Mapping whole{mapping.spec, internal::padded(mapping.grid), mapping.qparams};
+  const Mapping whole{
+      .spec = mapping.spec, .grid = internal::padded(mapping.grid), .qparams = mapping.qparams};
   const Shape& padded = whole.grid.shape;
   const auto count = static_cast<std::size_t>(element_count(padded));
   const std::size_t code_size = storage_size(mapping.spec->dtype);
