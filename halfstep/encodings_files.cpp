@@ -49,7 +49,7 @@ EncodingsFile read(const std::filesystem::path& path, const NamedGraph& graph, b
 }
 
 /// Files before 2.x name float tensors, later ones leave them out.
-bool leaves_floats_out(const EncodingsFile& file) { return file.version.starts_with("2"); }
+bool leaves_floats_out(const EncodingsFile& file) { return file.version.starts_with('2'); }
 
 /// What can be known of a tensor without its model.
 TensorFacts facts_without_model(const std::string& name, const Encoding& encoding) {
@@ -61,8 +61,9 @@ TensorFacts facts_without_model(const std::string& name, const Encoding& encodin
                     "axis; give the model with --model");
   }
   TensorFacts facts;
-  const std::size_t rank =
-      channel != nullptr ? static_cast<std::size_t>(*channel->axis) + 1 : encoding.shape.size();
+  const std::size_t rank = channel != nullptr
+                               ? static_cast<std::size_t>(channel->axis.value_or(0)) + 1
+                               : encoding.shape.size();
   if (rank > 0) {
     facts.shape.emplace(rank, -1);
   }

@@ -160,10 +160,14 @@ void GivenEncodings::drop_unusable(const GraphIndex& graph, Diagnostics& diagnos
     if (reason.empty()) {
       continue;
     }
+    std::string message = "the entry \"";
+    message += entry;
+    message += "\" has no effect: ";
+    message += reason;
     diagnostics.push_back({.severity = Severity::warning,
                            .rule = "encodings/unused-entry",
                            .subject = entry,
-                           .message = "the entry \"" + entry + "\" has no effect: " + reason});
+                           .message = std::move(message)});
     file_.table.erase(entry);
     file_.precisions.erase(entry);
     unused_.emplace(entry, std::move(reason));
@@ -193,7 +197,11 @@ void GivenEncodings::add_rules(const GraphIndex& graph, bool samples, Recipe& re
     if (!exists(graph, tensor) || (graph.constant(tensor) == nullptr && !samples)) {
       continue;
     }
-    recipe.rules.push_back(dtype_rule(tensor, dtype, recipe, path_ + ": \"" + tensor + "\""));
+    std::string origin = path_;
+    origin += ": \"";
+    origin += tensor;
+    origin += '"';
+    recipe.rules.push_back(dtype_rule(tensor, dtype, recipe, std::move(origin)));
   }
 }
 
