@@ -4,7 +4,6 @@
 #include <cmath>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -97,7 +96,7 @@ class OperatorTraps {
     }
   }
 
-  bool is_dequantized(const std::string& tensor) const {
+  [[nodiscard]] bool is_dequantized(const std::string& tensor) const {
     const int producer = index_.producer(tensor);
     return producer >= 0 && graph_.node(producer).op_type() == "DequantizeLinear";
   }

@@ -1,6 +1,5 @@
 #include "halfstep/calibration/float_session.h"
 
-#include <cstddef>
 #include <utility>
 #include <vector>
 
