@@ -293,6 +293,21 @@ void refuse_extras(const CLI::App& app) {
   }
 }
 
+/// The parser's "--recipe: At Most 1 required but received 2" and the like, in plain words.
+std::string plain_words(const std::string& message) {
+  const std::size_t colon = message.find(':');
+  const std::string option = message.substr(0, colon);
+  if (message.find("At Most 1 required but received") != std::string::npos) {
+    return option + " is given more than once; it takes one value";
+  }
+  const std::size_t required = message.find(": 1 required ");
+  if (required != std::string::npos && message.ends_with(" missing")) {
+    const std::size_t begin = required + 13;
+    return option + " needs a value (" + message.substr(begin, message.size() - 8 - begin) + ")";
+  }
+  return message;
+}
+
 void require_model(const CLI::App& app, const std::string& model) {
   if (model.empty()) {
     throw UsageError("no model given", "usage: halfstep " + full_name(app) + " MODEL ...");
@@ -326,7 +341,7 @@ Command parse_arguments(const std::vector<std::string>& arguments) {
   } catch (const CLI::ParseError& e) {
     const auto command = used();
     const std::string name = command == commands.end() ? "" : full_name(*command->app) + " ";
-    throw UsageError(e.what(), "'halfstep " + name + "--help' lists what it takes");
+    throw UsageError(plain_words(e.what()), "'halfstep " + name + "--help' lists what it takes");
   }
   const std::vector<std::string> rest = root.remaining();
   const auto command = used();

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <new>
 #include <ostream>
 #include <string>
@@ -15,6 +16,7 @@
 #include "cli/json_document.h"
 #include "cli/text.h"
 #include "halfstep/support/diagnostic.h"
+#include "halfstep/support/diagnostic_text.h"
 #include "halfstep/support/error.h"
 #include "halfstep/support/json.h"
 
@@ -61,10 +63,8 @@ void print_diagnostic(Console& console, const Diagnostic& diagnostic) {
   if (!diagnostic.rule.empty()) {
     head += "[" + diagnostic.rule + "]";
   }
-  // most messages name their subject themselves
-  const bool named = diagnostic.message.find(diagnostic.subject) != std::string::npos;
-  const std::string body = (named ? "" : diagnostic.subject + ": ") + diagnostic.message;
-  console.err << styled(console, kStyles[index], head + ":") + " " + message_lines(body) + "\n";
+  console.err << styled(console, kStyles[index], head + ":") + " " +
+                     message_lines(full_message(diagnostic)) + "\n";
 }
 
 bool is_shown(const Diagnostic& diagnostic, bool verbose) {
@@ -100,14 +100,17 @@ void print_diagnostics(Console& console, const Diagnostics& diagnostics, bool ve
   }
   for (const std::string& rule : rules) {
     std::size_t count = 0;
+    bool noted = true;
     for (const Diagnostic& diagnostic : diagnostics) {
+      noted = noted && (diagnostic.rule != rule || diagnostic.severity == Severity::note);
       if (diagnostic.rule == rule && shown(diagnostic) && (count++ < kShownOfRule || verbose)) {
         print_diagnostic(console, diagnostic);
       }
     }
     if (count > kShownOfRule && !verbose) {
-      console.err << styled(console, Style::warning, "warning[" + rule + "]:") + " + " +
-                         std::to_string(count - kShownOfRule) + " more (-v shows all)\n";
+      console.err << styled(console, noted ? Style::note : Style::warning,
+                            (noted ? "note[" : "warning[") + rule + "]:") +
+                         " + " + std::to_string(count - kShownOfRule) + " more (-v shows all)\n";
     }
   }
   if (!rules.empty()) {
@@ -156,6 +159,10 @@ Failure current_failure() {
     return {.kind = e.kind(),
             .message = e.what(),
             .help = e.kind() == ErrorKind::internal ? kReport : ""};
+  } catch (const std::filesystem::filesystem_error& e) {
+    return {.kind = ErrorKind::io,
+            .message = e.path1().string() + ": " + e.code().message(),
+            .help = ""};
   } catch (const std::bad_alloc&) {
     return {.message = "out of memory", .help = "fewer --threads need less memory"};
   } catch (const std::exception& e) {

@@ -14,15 +14,16 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/json_document.h"
-#include "cli/output_file.h"
 #include "cli/table.h"
 #include "cli/text.h"
 #include "halfstep/encodings/schema/format.h"
 #include "halfstep/encodings_files.h"
 #include "halfstep/frontends/onnx.h"
 #include "halfstep/model/graph_index.h"
+#include "halfstep/output_check.h"
 #include "halfstep/outputs/encodings_json.h"
 #include "halfstep/support/diagnostic.h"
+#include "halfstep/support/diagnostic_text.h"
 #include "halfstep/support/file.h"
 #include "halfstep/support/glob.h"
 #include "halfstep/support/json.h"
@@ -104,25 +105,31 @@ int deliver(Job& job, const std::string& text) {
   return 0;
 }
 
-void check_delivery(const EncodingsArguments& a) {
+void check_delivery(const Job& job) {
+  const EncodingsArguments& a = job.arguments();
   if (a.common.json && a.output.empty()) {
     throw UsageError("--json needs the standard output for itself", "add -o FILE");
   }
-  if (!a.output.empty()) {
-    std::vector<fs::path> inputs(a.files.begin(), a.files.end());
-    inputs.emplace_back(a.model);
-    check_output("-o", a.output, inputs, a.force);
+  if (a.output == "-") {
+    throw UsageError("-o - is not a file", "without -o the text goes to standard output");
   }
+  std::vector<InputFile> inputs;
+  for (const std::string& file : a.files) {
+    inputs.push_back({.what = "encodings", .path = file});
+  }
+  if (!a.model.empty()) {
+    for (const fs::path& file : job.model().files()) {
+      inputs.push_back({.what = "the model or its data", .path = file});
+    }
+  }
+  check_output("-o", a.output, inputs, a.force);
 }
 
 std::string lint_line(const Diagnostic& diagnostic) {
   const std::string severity = diagnostic.severity == Severity::error     ? "error"
                                : diagnostic.severity == Severity::warning ? "warning"
                                                                           : "note";
-  const bool named = diagnostic.message.find(diagnostic.subject) != std::string::npos;
-  return severity + "[" + diagnostic.rule +
-         "]: " + (named ? "" : printable(diagnostic.subject) + ": ") +
-         printable(diagnostic.message) + "\n";
+  return severity + "[" + diagnostic.rule + "]: " + printable(full_message(diagnostic)) + "\n";
 }
 
 int lint(Job& job) {
@@ -178,7 +185,7 @@ int diff(Job& job) {
 }
 
 int merge(Job& job) {
-  check_delivery(job.arguments());
+  check_delivery(job);
   const std::vector<fs::path> files(job.arguments().files.begin(), job.arguments().files.end());
   const std::string text = merge_encodings(files, parse_encodings_version(job.arguments().to),
                                            job.source(), job.diagnostics());
@@ -186,7 +193,7 @@ int merge(Job& job) {
 }
 
 int from_model(Job& job) {
-  check_delivery(job.arguments());
+  check_delivery(job);
   const auto [folded, table] = extract_encodings(job.model(), job.diagnostics());
   const std::string text =
       write_encodings(table, GraphIndex(folded), parse_encodings_version(job.arguments().to));
@@ -228,7 +235,7 @@ std::string granularity_word(const Encoding& encoding) {
     return "-";
   }
   if (const auto* channel = std::get_if<PerChannel>(&encoding.granularity)) {
-    return std::to_string(encoding.scale.size()) + " channels" +
+    return counted(encoding.scale.size(), "channel") +
            (channel->axis ? ", axis " + std::to_string(*channel->axis) : "");
   }
   if (std::holds_alternative<PerTensor>(encoding.granularity)) {

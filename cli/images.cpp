@@ -244,6 +244,13 @@ class ImageSource final : public SampleSource {
 
   [[nodiscard]] std::optional<std::size_t> size() const override { return count_; }
   [[nodiscard]] std::string where() const override { return where_; }
+  /// Every file of the folder, be it an image or not.
+  [[nodiscard]] std::vector<std::filesystem::path> files() const override {
+    std::error_code error;
+    std::filesystem::recursive_directory_iterator entry(folder_, error);
+    return error ? std::vector<std::filesystem::path>()
+                 : std::vector<std::filesystem::path>(begin(entry), end(entry));
+  }
 
   [[nodiscard]] std::optional<Sample> next() override {
     if (sent_ == count_) {

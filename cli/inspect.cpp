@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/json_document.h"
+#include "cli/summary.h"
 #include "cli/table.h"
 #include "cli/text.h"
 #include "halfstep/frontends/onnx.h"
@@ -147,6 +148,18 @@ std::string encodings_table(const ModelReport& report) {
                        : "\n" + table.text();
 }
 
+/// How many there are of each kind; they follow as messages.
+std::string traps_table(const ModelReport& report) {
+  Table table({{}, {}});
+  const std::string warnings = rule_counts(report.diagnostics, false);
+  const std::string notes = rule_counts(report.diagnostics, true);
+  table.add({"warnings", warnings.empty() ? "none" : warnings});
+  if (!notes.empty()) {
+    table.add({"notes", notes});
+  }
+  return "\n" + table.text();
+}
+
 }  // namespace
 
 int run_inspect(const InspectArguments& arguments, Console& console) {
@@ -161,7 +174,8 @@ int run_inspect(const InspectArguments& arguments, Console& console) {
   }
   const bool verbose = arguments.common.verbose;
   console.out << head_table(report) << ports_table(report) << ops_table(report, verbose)
-              << types_table(report) << weights_table(report, verbose) << encodings_table(report);
+              << types_table(report) << weights_table(report, verbose) << encodings_table(report)
+              << traps_table(report);
   print_diagnostics(console, report.diagnostics, verbose, true);
   return 0;
 }

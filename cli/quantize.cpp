@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <filesystem>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -18,7 +17,6 @@
 #include "cli/images.h"
 #include "cli/input_spec.h"
 #include "cli/json_document.h"
-#include "cli/output_file.h"
 #include "cli/progress_line.h"
 #include "cli/signals.h"
 #include "cli/summary.h"
@@ -26,14 +24,14 @@
 #include "halfstep/engines/engine.h"
 #include "halfstep/frontends/onnx.h"
 #include "halfstep/model/model.h"
+#include "halfstep/output_check.h"
 #include "halfstep/pipeline.h"
 #include "halfstep/support/diagnostic.h"
+#include "halfstep/support/diagnostic_text.h"
 #include "halfstep/support/json.h"
 
 namespace halfstep::cli {
 namespace {
-
-namespace fs = std::filesystem;
 
 /// Processors this process may use; more than 16 do not pay for calibration.
 int default_threads() {
@@ -52,6 +50,13 @@ void check_usage(const QuantizeArguments& a) {
   if (a.output.empty() && a.encodings_out.empty() && !a.dry_run) {
     throw UsageError("no output given", "add -o OUT.onnx, or --dry-run to see the plan only");
   }
+  for (const auto& [option, file] :
+       {std::pair("-o", a.output), std::pair("--encodings-out", a.encodings_out)}) {
+    if (file == "-") {
+      throw UsageError(std::string(option) + " - : results are written to files only",
+                       "give a name, such as out.onnx (./- is a file named -)");
+    }
+  }
   if (a.calibration.empty() && (!a.input_spec.empty() || a.cast_inputs)) {
     throw UsageError(std::string(a.cast_inputs ? "--cast-inputs" : "--input-spec") +
                          " is about samples, and there are none",
@@ -66,20 +71,20 @@ void check_usage(const QuantizeArguments& a) {
   }
 }
 
+/// What can be told before the model is loaded; quantize() looks at all files that are read.
 void check_outputs(const QuantizeArguments& a) {
   if (a.dry_run) {
     return;
   }
-  const std::vector<fs::path> inputs = {a.model,  a.calibration, a.recipe,
-                                        a.target, a.input_spec,  a.encodings};
-  if (!a.output.empty()) {
-    check_output("-o", a.output, inputs, a.force);
-  }
-  if (!a.encodings_out.empty()) {
-    check_output("--encodings-out", a.encodings_out, inputs, a.force);
-  }
-  if (!a.output.empty() &&
-      fs::weakly_canonical(a.output) == fs::weakly_canonical(a.encodings_out)) {
+  const std::vector<InputFile> inputs = {{.what = "the model", .path = a.model},
+                                         {.what = "calibration data", .path = a.calibration},
+                                         {.what = "the recipe", .path = a.recipe},
+                                         {.what = "the target", .path = a.target},
+                                         {.what = "the input spec", .path = a.input_spec},
+                                         {.what = "the encodings", .path = a.encodings}};
+  check_output("-o", a.output, inputs, a.force);
+  check_output("--encodings-out", a.encodings_out, inputs, a.force);
+  if (same_file(a.output, a.encodings_out)) {
     throw UsageError("-o and --encodings-out are the same file", "give two names");
   }
 }
@@ -123,7 +128,7 @@ std::unique_ptr<SampleSource> open_data(const QuantizeArguments& a, const Model&
 void refuse_warnings(const Diagnostics& diagnostics, bool strict) {
   for (const Diagnostic& diagnostic : diagnostics) {
     if (strict && diagnostic.severity == Severity::warning) {
-      throw UsageError("--strict: " + diagnostic.message + " [" + diagnostic.rule + "]",
+      throw UsageError("--strict: " + full_message(diagnostic) + " [" + diagnostic.rule + "]",
                        "'halfstep rule " + diagnostic.rule + "' explains it");
     }
   }

@@ -70,23 +70,6 @@ std::string time_text(const QuantizeSummary& s) {
   return text;
 }
 
-/// "44: recipe/block-fallback 41, qdq/opset-raised 3"; empty if there are none.
-std::string rule_counts(const Diagnostics& diagnostics, bool notes) {
-  std::map<std::string, std::uint64_t> counts;
-  std::uint64_t all = 0;
-  for (const Diagnostic& diagnostic : diagnostics) {
-    if ((diagnostic.severity == Severity::note) == notes) {
-      ++counts[diagnostic.rule];
-      ++all;
-    }
-  }
-  std::string text;
-  for (const auto& [rule, count] : counts) {
-    text += (text.empty() ? "" : ", ") + rule + " " + std::to_string(count);
-  }
-  return all == 0 ? "" : std::to_string(all) + ": " + text;
-}
-
 std::string types_table(const QuantizeSummary& s, bool verbose) {
   Table table({{.title = "op type"},
                {.title = "nodes", .align = Align::right},
@@ -184,6 +167,22 @@ std::string error_tables(const QuantizeSummary& s, bool verbose) {
 }
 
 }  // namespace
+
+std::string rule_counts(const Diagnostics& diagnostics, bool notes) {
+  std::map<std::string, std::uint64_t> counts;
+  std::uint64_t all = 0;
+  for (const Diagnostic& diagnostic : diagnostics) {
+    if ((diagnostic.severity == Severity::note) == notes) {
+      ++counts[diagnostic.rule];
+      ++all;
+    }
+  }
+  std::string text;
+  for (const auto& [rule, count] : counts) {
+    text += (text.empty() ? "" : ", ") + rule + " " + std::to_string(count);
+  }
+  return all == 0 ? "" : std::to_string(all) + ": " + text;
+}
 
 std::string summary_text(const QuantizeSummary& s, const Diagnostics& diagnostics,
                          const SummaryContext& context) {

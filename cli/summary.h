@@ -15,6 +15,10 @@ struct SummaryContext {
   bool verbose = false;  ///< all rows
 };
 
+/// "44: recipe/block-fallback 41, qdq/opset-raised 3", of the notes or of what is worse; empty if
+/// there are none.
+[[nodiscard]] std::string rule_counts(const Diagnostics& diagnostics, bool notes);
+
 /// The closing summary of `quantize` as aligned text: sizes, types, what stayed float, errors,
 /// time.
 [[nodiscard]] std::string summary_text(const QuantizeSummary& summary,

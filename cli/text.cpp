@@ -80,10 +80,6 @@ std::string decibel(double sqnr_db) {
   return fixed(sqnr_db, 1) + " dB";
 }
 
-std::string counted(std::uint64_t count, std::string_view noun) {
-  return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
-}
-
 std::string printable(std::string_view text) {
   std::string result;
   result.reserve(text.size());

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "halfstep/support/diagnostic_text.h"
+
 namespace halfstep::cli {
 
 /// "512 B", "13.4 MB", "1.2 GB": decimal units, three digits at most before the point.
@@ -15,8 +17,7 @@ namespace halfstep::cli {
 [[nodiscard]] std::string fixed(double value, int decimals);
 /// "32.1 dB"; "exact" when nothing differs (infinity).
 [[nodiscard]] std::string decibel(double sqnr_db);
-/// "1 node", "2 nodes".
-[[nodiscard]] std::string counted(std::uint64_t count, std::string_view noun);
+using halfstep::counted;
 /// Names of a model are shown as they are, but never as commands to the terminal: control
 /// characters become \xNN.
 [[nodiscard]] std::string printable(std::string_view text);

@@ -32,6 +32,11 @@ std::string op_name(const onnx::NodeProto& node) {
 // Reports are text; the checked names of a model are, but what else stands in it need not be.
 std::string text(const std::string& bytes) { return is_utf8(bytes) ? bytes : "(not text)"; }
 
+// Of a tensor whose type neither the model nor shape inference tells.
+std::string tensor_type_name(int type) {
+  return type == onnx::TensorProto::UNDEFINED ? "unknown" : element_type_name(type);
+}
+
 std::string type_name(const onnx::TypeProto& type) {
   switch (type.value_case()) {
     case onnx::TypeProto::kTensorType:
@@ -109,7 +114,7 @@ void describe_graph(const onnx::ModelProto& proto, const GraphIndex& index, Mode
   for (const auto& node : graph.node()) {
     for (const auto& output : node.output()) {
       if (!output.empty() && index.constant(output) == nullptr) {
-        ++report.activations[element_type_name(index.type(output).elem_type)];
+        ++report.activations[tensor_type_name(index.type(output).elem_type)];
       }
     }
   }
@@ -169,8 +174,11 @@ void describe_encodings(const onnx::GraphProto& graph, const GraphIndex& index,
     }
     const std::string& quantized = node.input(0);
     const bool constant = index.constant(quantized) != nullptr;
-    rows[{constant ? "weight" : "activation", element_type_name(index.type(quantized).elem_type),
-          granularity(node, index)}] += 1;
+    const int type = index.type(quantized).elem_type;
+    const char* of = !constant                          ? "activation"
+                     : type == onnx::TensorProto::INT32 ? "bias"
+                                                        : "weight";
+    rows[{of, tensor_type_name(type), granularity(node, index)}] += 1;
   }
   for (const auto& [row, count] : rows) {
     report.encodings.push_back({.of = std::get<0>(row),

@@ -35,7 +35,7 @@ struct WeightReport {
 
 /// Encodings that the model carries already, as QuantizeLinear and DequantizeLinear.
 struct EncodingReport {
-  std::string of{};           ///< "weight", "activation"
+  std::string of{};           ///< "weight", "bias" (int32), "activation"
   std::string type{};         ///< "int8", ...
   std::string granularity{};  ///< "per tensor", "per channel", "per block"
   int tensors = 0;

@@ -13,6 +13,7 @@
 #include "halfstep/inspect_operator_traps.h"
 #include "halfstep/model/op_facts.h"
 #include "halfstep/model/tensor_role.h"
+#include "halfstep/support/diagnostic_text.h"
 #include "halfstep/support/tensor_view.h"
 
 namespace halfstep {
@@ -68,8 +69,9 @@ class Traps {
     }
     if (unnamed > 0) {
       add(Severity::note, "inspect/unnamed-nodes", graph_.name(),
-          std::to_string(unnamed) + " of " + std::to_string(graph_.node_size()) +
-              " nodes have no name; rules and reports call them by what they write");
+          "nodes without a name: " + std::to_string(unnamed) + " of " +
+              std::to_string(graph_.node_size()) +
+              "; rules and reports call them by what they write");
     }
     for (const auto& [name, count] : counts) {
       if (count > 1) {
@@ -145,8 +147,7 @@ class Traps {
         std::ranges::count_if(values, [](float value) { return !std::isfinite(value); });
     if (bad > 0) {
       add(Severity::warning, "weights/non-finite", name,
-          std::to_string(bad) + " of " + std::to_string(values.size()) +
-              " values are NaN or infinite");
+          "NaN or infinite: " + std::to_string(bad) + " of " + counted(values.size(), "value"));
     } else {
       uneven_channels(name, values, shape_of(tensor));
     }
@@ -199,9 +200,8 @@ class Traps {
     }
     for (const auto& [op, count] : counts) {
       add(Severity::note, "inspect/custom-op", op,
-          std::to_string(count) +
-              " nodes are of a domain other than ai.onnx; they stay in float, and the engine "
-              "must know them");
+          "nodes of a domain other than ai.onnx: " + std::to_string(count) +
+              "; they stay in float, and the engine must know them");
     }
   }
 

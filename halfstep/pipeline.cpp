@@ -18,6 +18,7 @@
 #include "halfstep/calibration/recipe.h"
 #include "halfstep/explain.h"
 #include "halfstep/model/graph_index.h"
+#include "halfstep/output_check.h"
 #include "halfstep/outputs/encodings_json.h"
 #include "halfstep/outputs/float16_onnx.h"
 #include "halfstep/outputs/qdq_onnx.h"
@@ -26,6 +27,7 @@
 #include "halfstep/pipeline_summary.h"
 #include "halfstep/plan.h"
 #include "halfstep/plan_encodings.h"
+#include "halfstep/support/diagnostic_text.h"
 #include "halfstep/support/file.h"
 #include "halfstep/targets/target.h"
 
@@ -52,13 +54,6 @@ class Phase {
   std::chrono::steady_clock::time_point start_;
 };
 
-void require_free(const std::filesystem::path& path, bool force) {
-  if (!path.empty() && !force && std::filesystem::exists(path)) {
-    throw Error(ErrorKind::invalid_argument,
-                path.string() + " exists; give another output or --force to replace it");
-  }
-}
-
 Recipe wanted_recipe(const QuantizeRequest& request) {
   Recipe recipe = request.recipe.empty() ? Recipe{.name = "none", .quantize_bias = false}
                                          : load_recipe(request.recipe);
@@ -76,7 +71,7 @@ void enforce_strict(const Diagnostics& diagnostics, bool strict) {
   for (const Diagnostic& diagnostic : diagnostics) {
     if (strict && diagnostic.severity == Severity::warning) {
       throw Error(ErrorKind::invalid_argument,
-                  "--strict: " + diagnostic.message + " [" + diagnostic.rule + "]");
+                  "--strict: " + full_message(diagnostic) + " [" + diagnostic.rule + "]");
     }
   }
 }
@@ -97,6 +92,9 @@ class FirstSamples final : public SampleSource {
     return source_.next();
   }
   [[nodiscard]] std::string where() const override { return source_.where(); }
+  [[nodiscard]] std::vector<std::filesystem::path> files() const override {
+    return source_.files();
+  }
 
  private:
   SampleSource& source_;
@@ -114,8 +112,9 @@ class QuantizeJob {
         result_{.model = std::move(model), .encodings = {}, .summary = {}, .diagnostics = {}} {}
 
   QuantizeResult run() {
-    require_free(request_.output, request_.force);
-    require_free(request_.encodings_out, request_.force);
+    if (!request_.dry_run) {
+      check_outputs();
+    }
     start();
     std::string encodings_text;
     {
@@ -123,10 +122,7 @@ class QuantizeJob {
       const GraphIndex graph = prepared_graph();
       const Plan plan = planned(graph);
       if (request_.dry_run) {
-        const std::uint64_t weights =
-            planned_weight_bytes(result_.model, graph, plan, given_->table());
-        summary().size_after = summary().size_before - summary().weights_before + weights;
-        summary().weights_after = weights;
+        estimate_sizes(graph, plan);
         account(graph, given_->table());
         return finish();
       }
@@ -146,6 +142,28 @@ class QuantizeJob {
 
  private:
   QuantizeSummary& summary() { return result_.summary; }
+
+  /// Before the work starts, and above all before anything could be replaced that it reads.
+  void check_outputs() const {
+    std::vector<InputFile> inputs;
+    for (const std::filesystem::path& file : result_.model.files()) {
+      inputs.push_back(
+          {.what = inputs.empty() ? "the model" : "external data of the model", .path = file});
+    }
+    const std::vector<std::filesystem::path> files =
+        samples_ == nullptr ? std::vector<std::filesystem::path>() : samples_->files();
+    for (const std::filesystem::path& file : files) {
+      inputs.push_back({.what = "calibration data", .path = file});
+    }
+    inputs.push_back({.what = "the recipe", .path = request_.recipe});
+    inputs.push_back({.what = "the target", .path = request_.target});
+    inputs.push_back({.what = "the encodings", .path = request_.encodings});
+    check_output("output", request_.output, inputs, request_.force);
+    check_output("encodings_out", request_.encodings_out, inputs, request_.force);
+    require(request_.output.empty() || !same_file(request_.output, request_.encodings_out),
+            "output and encodings_out are the same file, " + request_.output.string() +
+                "; give two names");
+  }
 
   void start() {
     target_.emplace(Target::load(request_.target));
@@ -266,6 +284,9 @@ class QuantizeJob {
     Plan plan = make_plan(result_.model, graph, recipe, *target_, result_.diagnostics);
     given_->take_from(plan, graph);
     const EncodingTable& given = given_->table();
+    std::erase_if(plan.float_weights, [&given](const FloatWeight& weight) {
+      return given.find(weight.tensor) != nullptr;
+    });
     summary().types = type_rows(graph, plan, given);
     summary().stayed_float =
         request_.recipe.empty() ? bare_reasons(graph, given) : float_reasons(graph, plan);
@@ -282,16 +303,46 @@ class QuantizeJob {
   std::string nothing_text(const GraphIndex& graph) {
     std::string text = result_.model.name() + ": nothing to quantize with recipe " +
                        summary().recipe + " on target " + request_.target + ": " +
-                       std::to_string(graph.graph().node_size()) + " nodes";
+                       counted(static_cast<std::uint64_t>(graph.graph().node_size()), "node");
     if (given_->from_model() > 0) {
-      text += "; " + std::to_string(given_->from_model()) +
-              " tensors and uses have encodings of their own already";
+      text += "; tensors and uses that have encodings of their own already: " +
+              std::to_string(given_->from_model());
     }
     for (const FloatReason& reason : summary().stayed_float) {
       text += "; " + std::to_string(reason.count) + " x " + reason.reason + " (" +
               reason.examples[0] + ")";
     }
+    if (summary().stayed_float.empty()) {
+      std::set<std::string> ops;
+      for (const onnx::NodeProto& node : graph.graph().node()) {
+        ops.insert(node.op_type());
+      }
+      text += "; none of them computes on float tensors in the main graph (";
+      for (const std::string& op : ops) {
+        text += (op == *ops.begin() ? "" : ", ") + op;
+      }
+      text += ops.empty() ? "it is empty)" : ")";
+    }
     return text;
+  }
+
+  /// Makes the model that would be written, with placeholders for what samples would tell: their
+  /// values have no influence on its size.
+  void estimate_sizes(const GraphIndex& graph, const Plan& plan) {
+    const Phase phase(summary(), "weights");
+    Diagnostics of_placeholders;
+    CalibrationResult placeholders;
+    for (const ObservedTensor& tensor : observed_tensors(plan)) {
+      placeholders.statistics[tensor.name] = {.range = {.min = {-1}, .max = {1}}, .values = 1};
+    }
+    const EncodingTable encodings =
+        make_encodings(result_.model, graph, plan, given_->table(), placeholders, request_.threads,
+                       progress_, of_placeholders);
+    Model trial = result_.model.clone();
+    make_node_names_unique(trial, of_placeholders);
+    write_qdq(trial, encodings, {.threads = request_.threads}, of_placeholders);
+    summary().size_after = trial.serialized_size();
+    summary().weights_after = weight_bytes(trial);
   }
 
   void measure(const GraphIndex& graph, const Plan& plan) {
@@ -411,7 +462,7 @@ class QuantizeJob {
     const Phase phase(summary(), "check");
     check_->run(*engine_, result_.model, written, request_.threads, progress_, result_.diagnostics);
     summary().outputs = check_->outputs();
-    summary().worst = check_->worst(kWorstTensors);
+    summary().worst = check_->worst(kWorstTensors, result_.encodings);
   }
 
   QuantizeResult finish() {

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "halfstep/calibration/cast.h"
+#include "halfstep/support/tensor_view.h"
 
 namespace halfstep {
 namespace {
@@ -48,6 +49,38 @@ std::vector<std::string> seen_names(const Model& qdq, const std::vector<std::str
   return names;
 }
 
+/// Why a tensor's error is what it is, and the option that would help; empty if nothing differs.
+/// Rounding to steps of `scale` has the power scale^2 / 12 a value: an error of that size is the
+/// tensor's own, a much larger one was there before.
+std::string likely_cause(const std::string& tensor, const ErrorPower& power,
+                         const Encoding* encoding) {
+  constexpr double kInherited = 4;   // of the error by rounding
+  constexpr double kWideRange = 32;  // range over the root mean square; about 6 if normal
+  if (power.error == 0 || power.values == 0) {
+    return {};
+  }
+  if (!std::isfinite(power.error)) {
+    return "NaN in the quantized run only; --exclude '" + tensor + "' keeps it float";
+  }
+  const auto count = static_cast<double>(power.values);
+  const bool stepped = encoding != nullptr && !encoding->is_float() &&
+                       encoding->scale.size() == 1 && is_integer(encoding->dtype);
+  const double scale = stepped ? static_cast<double>(encoding->scale[0]) : 0.0;
+  const bool narrow = !stepped || bits(encoding->dtype) <= 8;
+  if (power.error > kInherited * count * scale * scale / 12) {
+    return std::string("error of weights and ops before it; ") +
+           (narrow ? "--recipe a16w8 helps" : "weights of more bits help (a16w8)");
+  }
+  const double range = scale * std::ldexp(1.0, bits(encoding->dtype));
+  const double typical = std::sqrt(power.signal / count);
+  const std::string wider =
+      narrow ? "--set 'tensor:" + tensor + " act=uint16'" : "--exclude '" + tensor + "'";
+  if (range > kWideRange * typical) {
+    return "few large values set the range; " + wider + " helps";
+  }
+  return "rounding to " + std::to_string(bits(encoding->dtype)) + " bits; " + wider + " helps";
+}
+
 }  // namespace
 
 QuantizedCheck::QuantizedCheck(const GraphIndex& graph, const std::vector<ObservedTensor>& tensors,
@@ -83,9 +116,18 @@ void QuantizedCheck::attach(CalibrateOptions& options) {
 std::unique_ptr<Session> QuantizedCheck::open(Engine& engine, const Model& qdq,
                                               const std::filesystem::path& path,
                                               const SessionOptions& options) const {
-  // The file is what users get, so the file is what is tried.
-  return path.empty() || !options.watch.empty() ? engine.open(qdq, options)
-                                                : engine.open(path, options);
+  try {
+    // The file is what users get, so the file is what is tried.
+    return path.empty() || !options.watch.empty() ? engine.open(qdq, options)
+                                                  : engine.open(path, options);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::unsupported) {
+      throw;
+    }
+    throw Error(error.kind(),
+                error.context().back() + "; --no-check (check=False) writes it without running it")
+        .within("the quantized form of " + qdq.name());
+  }
 }
 
 void QuantizedCheck::run(Engine& engine, const Model& qdq, const std::filesystem::path& path,
@@ -102,23 +144,53 @@ void QuantizedCheck::run(Engine& engine, const Model& qdq, const std::filesystem
       output_names_.push_back(output.name);
     }
     output_errors_.resize(output_names_.size());
+    uncompared_.resize(output_names_.size());
     progress.begin("check", inputs_.size());
     for (; sample < inputs_.size(); ++sample) {
       progress.throw_if_cancelled();
-      const std::vector<Tensor> outputs = session->run(inputs_[sample]);
-      for (std::size_t i = 0; i < outputs.size(); ++i) {
-        if (is_float(outputs[i]) && float_outputs_[sample][i].shape == outputs[i].shape) {
-          const ErrorPower power =
-              error_power(as_float32(float_outputs_[sample][i]), as_float32(outputs[i]));
-          output_errors_[i].signal += power.signal;
-          output_errors_[i].error += power.error;
-        }
-      }
+      compare_outputs(sample, session->run(inputs_[sample]));
       progress.update(sample + 1);
     }
     progress.end();
   }
+  report_uncompared(diagnostics);
   compare_optimized(engine, qdq, path, threads, diagnostics);
+}
+
+void QuantizedCheck::compare_outputs(std::size_t sample, const std::vector<Tensor>& outputs) {
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const Tensor& reference = float_outputs_[sample][i];
+    if (!is_float(outputs[i])) {
+      uncompared_[i] =
+          "holds " + std::string(name(outputs[i].dtype)) + " values, for which there is no SQNR";
+    } else if (reference.shape != outputs[i].shape) {
+      uncompared_[i] = "has the shape " + to_text(outputs[i].shape) + ", in the float model " +
+                       to_text(reference.shape);
+    } else {
+      const ErrorPower power = error_power(as_float32(reference), as_float32(outputs[i]));
+      output_errors_[i].signal += power.signal;
+      output_errors_[i].error += power.error;
+      output_errors_[i].values += power.values;
+    }
+  }
+}
+
+void QuantizedCheck::report_uncompared(Diagnostics& diagnostics) const {
+  for (std::size_t i = 0; i < output_names_.size(); ++i) {
+    if (output_errors_[i].values > 0 || inputs_.empty()) {
+      continue;
+    }
+    // Codes and classes are no reason to worry, values that are not there are.
+    const bool other_type = uncompared_[i].starts_with("holds");
+    diagnostics.push_back(
+        {.severity = other_type ? Severity::note : Severity::warning,
+         .rule = "check/output-not-compared",
+         .subject = output_names_[i],
+         .message = "output '" + output_names_[i] + "' " +
+                    (uncompared_[i].empty() ? "holds no finite value in the float model's run"
+                                            : uncompared_[i]) +
+                    "; its error was not measured"});
+  }
 }
 
 void QuantizedCheck::compare_optimized(Engine& engine, const Model& qdq,
@@ -163,31 +235,29 @@ void QuantizedCheck::compare_optimized(Engine& engine, const Model& qdq,
 std::vector<OutputError> QuantizedCheck::outputs() const {
   std::vector<OutputError> errors;
   for (std::size_t i = 0; i < output_names_.size(); ++i) {
-    if (output_errors_[i].signal > 0 || output_errors_[i].error > 0) {
+    if (output_errors_[i].values > 0) {
       errors.push_back({.output = output_names_[i], .sqnr_db = output_errors_[i].sqnr_db()});
     }
   }
   return errors;
 }
 
-std::vector<TensorError> QuantizedCheck::worst(std::size_t count) const {
+std::vector<TensorError> QuantizedCheck::worst(std::size_t count,
+                                               const EncodingTable& encodings) const {
   std::vector<TensorError> errors;
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     const ErrorPower& power = probe_.errors()[i];
     if (power.signal > 0 || power.error > 0) {
-      errors.push_back(
-          {.tensor = tensors_[i], .op_type = op_types_[i], .sqnr_db = power.sqnr_db()});
+      errors.push_back({.tensor = tensors_[i],
+                        .op_type = op_types_[i],
+                        .sqnr_db = power.sqnr_db(),
+                        .hint = likely_cause(tensors_[i], power, encodings.find(tensors_[i]))});
     }
   }
   std::stable_sort(errors.begin(), errors.end(), [](const TensorError& a, const TensorError& b) {
     return a.sqnr_db < b.sqnr_db;
   });
   errors.resize(std::min(count, errors.size()));
-  for (TensorError& error : errors) {
-    if (std::isfinite(error.sqnr_db) && error.sqnr_db < 25.0) {
-      error.hint = "--set 'tensor:" + error.tensor + " act=uint16'";
-    }
-  }
   return errors;
 }
 

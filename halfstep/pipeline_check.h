@@ -29,10 +29,15 @@ class QuantizedCheck {
            Progress& progress, Diagnostics& diagnostics);
 
   [[nodiscard]] std::vector<OutputError> outputs() const;
-  /// The `count` tensors with the lowest SQNR.
-  [[nodiscard]] std::vector<TensorError> worst(std::size_t count) const;
+  /// The `count` tensors with the lowest SQNR, each with its likely cause and what would help.
+  [[nodiscard]] std::vector<TensorError> worst(std::size_t count,
+                                               const EncodingTable& encodings) const;
 
  private:
+  /// Adds the errors of one sample's outputs.
+  void compare_outputs(std::size_t sample, const std::vector<Tensor>& outputs);
+  /// Says which outputs have no SQNR, and why.
+  void report_uncompared(Diagnostics& diagnostics) const;
   std::unique_ptr<Session> open(Engine& engine, const Model& qdq, const std::filesystem::path& path,
                                 const SessionOptions& options) const;
   void compare_optimized(Engine& engine, const Model& qdq, const std::filesystem::path& path,
@@ -45,6 +50,7 @@ class QuantizedCheck {
   std::vector<std::vector<Tensor>> float_outputs_{};
   std::vector<std::string> output_names_{};
   std::vector<ErrorPower> output_errors_{};
+  std::vector<std::string> uncompared_{};  // by output: why it was not compared; may be empty
   std::size_t wanted_ = 0;
   int nodes_ = 0;  ///< of the float model
 };

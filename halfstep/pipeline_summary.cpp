@@ -68,9 +68,8 @@ class NodeTypes {
         row.activation = "float16";
       }
       const auto activation = activations_.find(op.input(slot));
-      if (activation != activations_.end() && (decision.quantized || decision.carries) &&
-          row.activation == "float32") {
-        row.activation = name(activation->second);
+      if (activation != activations_.end() && (decision.quantized || decision.carries)) {
+        add_activation(std::string(name(activation->second)), row);
       }
       const auto weight = weights_.find({node, slot});
       if (weight != weights_.end()) {
@@ -79,6 +78,8 @@ class NodeTypes {
     }
     if (row.activation == "float32" && decision.quantized) {
       row.activation = "in group";  // an inner op: it never sees quantized values
+    } else if (row.activation != "float32") {
+      add_output(op.output(0), row);
     }
     return row;
   }
@@ -89,14 +90,34 @@ class NodeTypes {
     return given != nullptr && !given->is_float() ? given : nullptr;
   }
 
+  /// "uint8", with inputs of two types "uint8 + uint16".
+  static void add_activation(const std::string& type, TypeRow& row) {
+    if (row.activation == "float32") {
+      row.activation = type;
+    } else if ((" " + row.activation + " ").find(" " + type + " ") == std::string::npos) {
+      row.activation += " + " + type;
+    }
+  }
+
+  /// "uint8 -> uint16" where the output has another type.
+  void add_output(const std::string& tensor, TypeRow& row) const {
+    const Encoding* given = quantized(tensor);
+    const auto planned = activations_.find(tensor);
+    if (given == nullptr && planned == activations_.end()) {
+      return;
+    }
+    const std::string type(name(given != nullptr ? given->dtype : planned->second));
+    row.activation += type == row.activation ? "" : " -> " + type;
+  }
+
   static void add_given(const Encoding& given, bool bias, bool constant, TypeRow& row) {
     const std::string type(name(given.dtype));
     if (bias) {
       row.bias = type;
     } else if (constant) {
       row.weight = type + granularity_text(given.granularity);
-    } else if (row.activation == "float32") {
-      row.activation = type;
+    } else {
+      add_activation(type, row);
     }
   }
 
@@ -194,6 +215,14 @@ std::vector<FloatReason> float_reasons(const GraphIndex& graph, const Plan& plan
       entry.examples.push_back(graph.label(static_cast<int>(node)));
     }
   }
+  for (const FloatWeight& weight : plan.float_weights) {
+    FloatReason& entry = by_reason[weight.reason];
+    entry.reason = weight.reason;
+    ++entry.count;
+    if (entry.examples.size() < 3) {
+      entry.examples.push_back(weight.tensor);
+    }
+  }
   std::vector<FloatReason> reasons;
   for (const auto& [reason, entry] : by_reason) {
     reasons.push_back(entry);
@@ -216,28 +245,6 @@ std::uint64_t weight_bytes(const Model& model) {
       bytes += tensor_bytes(value->t());
     }
   });
-  return bytes;
-}
-
-std::uint64_t planned_weight_bytes(const Model& model, const GraphIndex& graph, const Plan& plan,
-                                   const EncodingTable& given) {
-  std::uint64_t bytes = weight_bytes(model);
-  const auto store = [&](const onnx::TensorProto& tensor, Dtype dtype) {
-    const auto count = static_cast<std::uint64_t>(element_count(shape_of(tensor)));
-    const std::uint64_t stored = (count * static_cast<std::uint64_t>(bits(dtype)) + 7) / 8;
-    bytes -= std::min(bytes, tensor_bytes(tensor) - std::min(tensor_bytes(tensor), stored));
-  };
-  for (const PlannedWeight& weight : plan.weights) {
-    if (weight.given == nullptr) {
-      store(*graph.constant(weight.tensor), weight.spec->dtype);
-    }
-  }
-  for (const auto& [tensor, encoding] : given) {
-    const onnx::TensorProto* constant = graph.constant(tensor);
-    if (constant != nullptr && !encoding.is_float()) {
-      store(*constant, encoding.dtype);
-    }
-  }
   return bytes;
 }
 

@@ -18,14 +18,12 @@ void count_quantized(const GraphIndex& graph, const Plan& plan, const EncodingTa
 [[nodiscard]] std::vector<FloatReason> bare_reasons(const GraphIndex& graph,
                                                     const EncodingTable& table);
 
-/// Reasons why nodes stay float, most frequent first, each with its first three nodes.
+/// Reasons why nodes, and weights of quantized nodes, stay float: most frequent first, each with
+/// its first three names.
 [[nodiscard]] std::vector<FloatReason> float_reasons(const GraphIndex& graph, const Plan& plan);
 
 /// Bytes of all initializers and Constant values of the main graph.
 [[nodiscard]] std::uint64_t weight_bytes(const Model& model);
-/// The same after `plan`, before anything is written (dry run).
-[[nodiscard]] std::uint64_t planned_weight_bytes(const Model& model, const GraphIndex& graph,
-                                                 const Plan& plan, const EncodingTable& given);
 
 /// Largest resident memory of the process so far, in bytes.
 [[nodiscard]] std::uint64_t peak_memory();

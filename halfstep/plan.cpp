@@ -37,6 +37,7 @@ class Planner {
       weights_.add_body_weights(node, target_);
     }
     plan_.weights = weights_.take();
+    plan_.float_weights = weights_.take_float();
     return std::move(plan_);
   }
 

@@ -50,11 +50,18 @@ struct NodePlan {
       float_reason{};  ///< why it stays float; empty if it does not, or has no float tensors
 };
 
+/// A weight that stays float although its node is quantized, and why.
+struct FloatWeight {
+  std::string tensor{};
+  std::string reason{};
+};
+
 /// Decisions before anything is measured: which tensor gets what, and why the others stay float.
 struct Plan {
   std::vector<PlannedActivation> activations{};  ///< in graph order, sources before their copies
   std::vector<PlannedWeight> weights{};
   std::vector<PlannedBias> biases{};
+  std::vector<FloatWeight> float_weights{};
   std::vector<NodePlan> nodes{};  ///< by node index
   [[nodiscard]] bool empty() const noexcept { return activations.empty() && weights.empty(); }
 };

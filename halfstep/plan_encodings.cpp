@@ -79,6 +79,13 @@ class EncodingMaker {
       return;
     }
     const Ranges& range = found->second.range;
+    if (range.nan_count + range.infinity_count == found->second.values) {
+      warn(Severity::warning, "calibration/no-values", activation.tensor,
+           "tensor '" + activation.tensor +
+               "' held no finite value in any sample; it stays float. Give samples for which the "
+               "float model computes numbers");
+      return;
+    }
     if (range.min[0] == 0.0F && range.max[0] == 0.0F) {
       warn(Severity::warning, "calibration/never-active", activation.tensor,
            "tensor '" + activation.tensor +

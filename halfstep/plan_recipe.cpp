@@ -52,8 +52,8 @@ const RecipeRule* RecipeView::float_rule(const onnx::NodeProto& node) const {
   return decided;
 }
 
-SpecOrFloat RecipeView::activation(const std::string& tensor) const {
-  SpecOrFloat spec = recipe_.activation;
+const RecipeRule* RecipeView::activation_rule(const std::string& tensor) const {
+  const RecipeRule* last = nullptr;
   const int producer = graph_.producer(tensor);
   for (const RecipeRule& rule : recipe_.rules) {
     if (!rule.activation) {
@@ -64,10 +64,20 @@ SpecOrFloat RecipeView::activation(const std::string& tensor) const {
                          rule.selects_node(graph_.graph().node(producer).name(),
                                            graph_.graph().node(producer).op_type());
     if (by_node || rule.selects_tensor(tensor)) {
-      spec = *rule.activation;
+      last = &rule;
     }
   }
-  return spec;
+  return last;
+}
+
+SpecOrFloat RecipeView::activation(const std::string& tensor) const {
+  const RecipeRule* rule = activation_rule(tensor);
+  return rule == nullptr ? recipe_.activation : *rule->activation;
+}
+
+const RecipeRule* RecipeView::float_activation_rule(const std::string& tensor) const {
+  const RecipeRule* rule = activation_rule(tensor);
+  return rule == nullptr || rule->activation->has_value() ? nullptr : rule;
 }
 
 bool RecipeView::names_activation(const std::string& tensor) const {
@@ -76,15 +86,27 @@ bool RecipeView::names_activation(const std::string& tensor) const {
   });
 }
 
-SpecOrFloat RecipeView::weight(const onnx::NodeProto& node, const std::string& tensor) const {
-  SpecOrFloat spec = recipe_.weight;
+const RecipeRule* RecipeView::weight_rule(const onnx::NodeProto& node,
+                                          const std::string& tensor) const {
+  const RecipeRule* last = nullptr;
   for (const RecipeRule& rule : recipe_.rules) {
     if (rule.weight &&
         (rule.selects_node(node.name(), node.op_type()) || rule.selects_tensor(tensor))) {
-      spec = *rule.weight;
+      last = &rule;
     }
   }
-  return spec;
+  return last;
+}
+
+SpecOrFloat RecipeView::weight(const onnx::NodeProto& node, const std::string& tensor) const {
+  const RecipeRule* rule = weight_rule(node, tensor);
+  return rule == nullptr ? recipe_.weight : *rule->weight;
+}
+
+const RecipeRule* RecipeView::float_weight_rule(const onnx::NodeProto& node,
+                                                const std::string& tensor) const {
+  const RecipeRule* rule = weight_rule(node, tensor);
+  return rule == nullptr || rule->weight->has_value() ? nullptr : rule;
 }
 
 void RecipeView::check_rules() const {

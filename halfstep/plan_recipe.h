@@ -27,11 +27,19 @@ class RecipeView {
     return weight(graph_.graph().node(node), tensor);
   }
   [[nodiscard]] SpecOrFloat weight(const onnx::NodeProto& node, const std::string& tensor) const;
+  /// The rule that keeps this activation or this weight float, or null.
+  [[nodiscard]] const RecipeRule* float_activation_rule(const std::string& tensor) const;
+  [[nodiscard]] const RecipeRule* float_weight_rule(const onnx::NodeProto& node,
+                                                    const std::string& tensor) const;
   /// Errors: invalid_argument for the first rule that selects no node and no tensor, with the
   /// closest name.
   void check_rules() const;
 
  private:
+  /// The last rule that speaks of this activation or weight, or null: the recipe's default holds.
+  [[nodiscard]] const RecipeRule* activation_rule(const std::string& tensor) const;
+  [[nodiscard]] const RecipeRule* weight_rule(const onnx::NodeProto& node,
+                                              const std::string& tensor) const;
   [[nodiscard]] bool selects_any_node(const RecipeRule& rule) const;
   const Recipe& recipe_;
   const GraphIndex& graph_;

@@ -129,8 +129,12 @@ class RegionFinder {
   }
 
   std::string activations_wanted(const onnx::NodeProto& op) const {
-    const bool wanted = recipe_.activation(op.output(0)).has_value();
-    return wanted ? std::string() : "the recipe keeps activations float";
+    if (recipe_.activation(op.output(0)).has_value()) {
+      return {};
+    }
+    const RecipeRule* rule = recipe_.float_activation_rule(op.output(0));
+    return rule == nullptr ? "the recipe keeps activations float"
+                           : "its output is kept float by " + rule->origin;
   }
 
   /// A float node whose constant weight is stored as integers all the same.

@@ -146,6 +146,7 @@ bool WeightPlanner::add_weight_at(int node, int slot) {
   }
   const SpecOrFloat spec = view_.weight(node, view->root_name);
   if (!spec) {
+    keep_float(op, view->root_name);
     return true;
   }
   const Shape shape = shape_of(*view->root);
@@ -156,6 +157,19 @@ bool WeightPlanner::add_weight_at(int node, int slot) {
       add(view->root_name, fitting_spec(*spec, *facts, shape, node, view->root_name), use,
           shape.empty() ? 0 : normalized_axis(facts->channel_axis, shape.size()));
   return true;
+}
+
+void WeightPlanner::keep_float(const onnx::NodeProto& node, const std::string& tensor) {
+  const bool known =
+      view_.float_rule(node) != nullptr ||  // the whole node stays float, and that is said
+      std::any_of(float_weights_.begin(), float_weights_.end(),
+                  [&](const FloatWeight& weight) { return weight.tensor == tensor; });
+  if (!known) {
+    const RecipeRule* rule = view_.float_weight_rule(node, tensor);
+    float_weights_.push_back({.tensor = tensor,
+                              .reason = rule == nullptr ? "the recipe keeps weights float"
+                                                        : "weight kept float by " + rule->origin});
+  }
 }
 
 void WeightPlanner::warn_of_replaceable(int node) {

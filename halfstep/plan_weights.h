@@ -42,7 +42,11 @@ class WeightPlanner {
   /// The collected weights, in the order of the graph.
   [[nodiscard]] std::vector<PlannedWeight> take() { return std::move(weights_); }
 
+  /// Those that rules keep float.
+  [[nodiscard]] std::vector<FloatWeight> take_float() { return std::move(float_weights_); }
+
  private:
+  void keep_float(const onnx::NodeProto& node, const std::string& tensor);
   void add_weight_of_body(int holder, const onnx::NodeProto& node, int slot);
   [[nodiscard]] QuantizationSpec with_axes(const QuantizationSpec& spec, const WeightFacts& facts,
                                            const Shape& shape) const;
@@ -59,6 +63,7 @@ class WeightPlanner {
   Diagnostics& diagnostics_;
   std::set<std::string> defaults_{};  // initializers that are also inputs that callers may give
   std::vector<PlannedWeight> weights_{};
+  std::vector<FloatWeight> float_weights_{};
   std::map<std::string, std::vector<std::size_t>> by_tensor_{};
   std::map<std::pair<int, int>, std::size_t> by_use_{};  // (node, slot) -> weight
 };

@@ -3,18 +3,17 @@
 #include <system_error>
 
 #include "halfstep/support/error.h"
+#include "halfstep/support/file.h"
 
 namespace halfstep {
 
-FileStream::FileStream(const std::filesystem::path& path)
-    : path_(path), file_(path, std::ios::binary) {
+FileStream::FileStream(const std::filesystem::path& path) : path_(path) {
+  require_readable(path);  // a pipe would be waited on
+  file_.open(path, std::ios::binary);
   std::error_code error;
   size_ = std::filesystem::file_size(path, error);
-  if (error) {
-    throw Error(ErrorKind::invalid_file, "can't be read: " + error.message()).within(path.string());
-  }
-  if (!file_) {
-    throw Error(ErrorKind::io, "can't be opened; check its permissions").within(path.string());
+  if (error || !file_) {
+    throw Error(ErrorKind::io, "can't be read: " + error.message()).within(path.string());
   }
 }
 

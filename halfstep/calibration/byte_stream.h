@@ -21,14 +21,14 @@ class ByteStream {
 /// A plain file.
 class FileStream final : public ByteStream {
  public:
-  /// Errors: invalid_file (missing, no file), io (not readable).
+  /// Errors: invalid_file (missing, no regular file), io (not readable).
   explicit FileStream(const std::filesystem::path& path);
   void read(std::span<std::byte> bytes) override;
   [[nodiscard]] std::uint64_t size() const override { return size_; }
 
  private:
   std::filesystem::path path_;
-  std::ifstream file_;
+  std::ifstream file_{};
   std::uint64_t size_ = 0;
 };
 

@@ -11,6 +11,7 @@
 #include "halfstep/calibration/float_session.h"
 #include "halfstep/core/kernels/minmax/minmax.h"
 #include "halfstep/engines/watched.h"
+#include "halfstep/support/diagnostic_text.h"
 
 namespace halfstep {
 namespace {
@@ -98,8 +99,8 @@ class Observer {
            .rule = "calibration/non-finite",
            .subject = tensor_->name,
            .message = std::to_string(nan_count_) + " NaN and " + std::to_string(infinity_count_) +
-                      " infinities among " + std::to_string(values_) + " values, first in " +
-                      first_non_finite_ + "; left out of the range" +
+                      " infinities among " + counted(static_cast<std::uint64_t>(values_), "value") +
+                      ", first in " + first_non_finite_ + "; left out of the range" +
                       (left_out == values_ ? ", so nothing is known about it" : "")});
     } else if (values_ == 0) {
       diagnostics.push_back({.severity = Severity::warning,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <sstream>
+#include <system_error>
 #include <tuple>
 #include <utility>
 
@@ -147,7 +148,7 @@ Recipe load_recipe(const std::string& name_or_path) {
   if (std::find(names.begin(), names.end(), name_or_path) != names.end()) {
     const std::string file = std::string(kFolder) + name_or_path + ".json";
     recipe = recipe_from_json(parse_json(embedded_file(file), file), file);
-  } else if (std::filesystem::exists(name_or_path)) {
+  } else if (std::error_code error; std::filesystem::exists(name_or_path, error)) {
     recipe = recipe_from_json(read_config_file(name_or_path), name_or_path);
   } else {
     std::string list;
@@ -155,9 +156,10 @@ Recipe load_recipe(const std::string& name_or_path) {
       list += (list.empty() ? "" : ", ") + name;
     }
     const std::string close = closest_match(name_or_path, names);
-    throw Error(ErrorKind::invalid_argument,
-                "no recipe \"" + name_or_path + "\": neither a file nor one of " + list +
-                    (close.empty() ? "" : "; did you mean " + close + "?"));
+    throw Error(
+        ErrorKind::invalid_argument,
+        "no recipe \"" + name_or_path + "\": neither a file nor one of " + list +
+            (close.empty() ? "; `halfstep recipes` lists them" : "; did you mean " + close + "?"));
   }
   recipe.name = name_or_path;
   return recipe;
@@ -176,6 +178,8 @@ RecipeRule parse_set(std::string_view option, const Recipe& base) {
     const std::string key = word.substr(0, equals);
     require(equals != std::string::npos && (key == "act" || key == "weight"),
             where + ": expected act=DTYPE or weight=DTYPE, found \"" + word + "\"");
+    require(!(key == "act" ? rule.activation : rule.weight),
+            where + ": " + key + "= is given twice; keep one");
     try {
       const std::string dtype = word.substr(equals + 1);
       if (key == "act") {

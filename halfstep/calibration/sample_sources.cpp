@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "halfstep/calibration/npz.h"
+#include "halfstep/support/diagnostic_text.h"
 
 namespace halfstep {
 namespace {
@@ -54,6 +55,7 @@ class FolderSource final : public SampleSource {
   }
 
   [[nodiscard]] std::string where() const override { return where_; }
+  [[nodiscard]] std::vector<fs::path> files() const override { return files_; }
 
  private:
   Sample read_npy(const fs::path& path) {
@@ -149,6 +151,7 @@ class NumberedSource final : public SampleSource {
   }
 
   [[nodiscard]] std::string where() const override { return where_; }
+  [[nodiscard]] std::vector<fs::path> files() const override { return {file_.path()}; }
 
  private:
   NpzFile file_;
@@ -201,6 +204,7 @@ class StackedSource final : public SampleSource {
   }
 
   [[nodiscard]] std::string where() const override { return where_; }
+  [[nodiscard]] std::vector<fs::path> files() const override { return {path_}; }
 
  private:
   struct Array {
@@ -217,13 +221,13 @@ class StackedSource final : public SampleSource {
     const std::size_t rank = any_rank ? shape.size() - 1 : input->shape.size();
     if (shape.empty() || (shape.size() != rank && shape.size() != rank + 1)) {
       refuse(path_, "array \"" + key + "\" has the shape " + to_text(shape) +
-                        ", but the input has " + std::to_string(rank) +
-                        " axes; stack the samples along a first axis");
+                        ", but the input has " + counted(rank, "axis", "axes") +
+                        "; stack the samples along a first axis");
     }
     const auto count = static_cast<std::size_t>(shape.front());
     if (!arrays_.empty() && count != count_) {
-      refuse(path_, "array \"" + key + "\" holds " + std::to_string(count) +
-                        " samples along its first axis, \"" + arrays_.begin()->first + "\" holds " +
+      refuse(path_, "array \"" + key + "\" holds " + counted(count, "sample") +
+                        " along its first axis, \"" + arrays_.begin()->first + "\" holds " +
                         std::to_string(count_));
     }
     if (count > 0 && std::find(shape.begin(), shape.end(), 0) != shape.end()) {

@@ -23,6 +23,8 @@ class SampleSource {
   [[nodiscard]] virtual std::optional<Sample> next() = 0;
   /// Where the last sample came from, for messages: "calib/003.npz".
   [[nodiscard]] virtual std::string where() const = 0;
+  /// The files that samples are read from; empty if they come from elsewhere.
+  [[nodiscard]] virtual std::vector<std::filesystem::path> files() const { return {}; }
 };
 
 struct SampleOptions {

@@ -1,11 +1,11 @@
 #include "halfstep/calibration/zip.h"
 
 #include <algorithm>
-#include <system_error>
 
 #include <unzip.h>
 
 #include "halfstep/support/error.h"
+#include "halfstep/support/file.h"
 
 namespace halfstep {
 namespace {
@@ -26,10 +26,7 @@ using Archive = std::unique_ptr<void, CloseArchive>;
 }
 
 Archive open_archive(const std::filesystem::path& path) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) {
-    damaged(path, error ? "can't be read: " + error.message() : "no such file");
-  }
+  require_readable(path);
   Archive archive(unzOpen64(path.c_str()));
   if (!archive) {
     damaged(path,

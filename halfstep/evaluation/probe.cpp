@@ -60,6 +60,7 @@ void add(ErrorPower& power, double reference, double actual) {
     return;
   }
   const double difference = reference == actual ? 0.0 : reference - actual;
+  ++power.values;
   power.signal += reference * reference;
   power.error +=
       std::isnan(difference) ? std::numeric_limits<double>::infinity() : difference * difference;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <utility>
@@ -15,6 +16,7 @@ namespace halfstep {
 struct ErrorPower {
   double signal = 0;
   double error = 0;
+  std::uint64_t values = 0;  ///< that were compared: finite in the reference
   [[nodiscard]] double sqnr_db() const noexcept;
 };
 /// Shapes:  equal. Element types may differ (float16 beside float32).

@@ -90,6 +90,14 @@ class Mapper {
     }
   }
 
+  [[nodiscard]] std::vector<fs::path> files() const {
+    std::vector<fs::path> paths;
+    for (const auto& [location, file] : files_) {
+      paths.push_back(file->path());
+    }
+    return paths;
+  }
+
  private:
   Blob find(const TensorProto& tensor) {
     const Reference reference = parse_reference(tensor);
@@ -143,14 +151,15 @@ void set_reference(TensorProto& tensor, const std::string& location, std::uint64
 
 }  // namespace
 
-void map_external_data(onnx::ModelProto& model, const fs::path& directory,
-                       std::vector<Blob>& blobs) {
+std::vector<fs::path> map_external_data(onnx::ModelProto& model, const fs::path& directory,
+                                        std::vector<Blob>& blobs) {
   Mapper mapper(directory, blobs);
   for_each_tensor(model, [&](TensorProto& tensor) { mapper.map(tensor, false); });
   for_each_sparse_tensor(model, [&](onnx::SparseTensorProto& sparse) {
     mapper.map(*sparse.mutable_values(), true);
     mapper.map(*sparse.mutable_indices(), true);
   });
+  return mapper.files();
 }
 
 std::string write_external_data(onnx::ModelProto model, std::span<const Blob> blobs,

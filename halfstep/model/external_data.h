@@ -14,10 +14,11 @@ namespace halfstep {
 
 /// Maps the files of external data that the tensors of `model` name, relative to `directory`, and
 /// replaces the references by tokens (small data: by raw_data).
-/// Errors: invalid_file naming the tensor and the file (missing, outside of `directory`, too short,
-/// a length that does not fit the shape).
-void map_external_data(onnx::ModelProto& model, const std::filesystem::path& directory,
-                       std::vector<Blob>& blobs);
+/// Returns the files. Errors: invalid_file naming the tensor and the file (missing, outside of
+/// `directory`, too short, a length that does not fit the shape).
+std::vector<std::filesystem::path> map_external_data(onnx::ModelProto& model,
+                                                     const std::filesystem::path& directory,
+                                                     std::vector<Blob>& blobs);
 
 /// `model` serialized, in which every token became a reference into the file `location`;
 /// the data is handed to `sink`, aligned to pages.

@@ -27,6 +27,7 @@ Model::~Model() = default;
 Model Model::clone() const { return Model(std::make_unique<State>(*state_)); }
 
 const std::string& Model::name() const noexcept { return state_->name; }
+const std::vector<std::filesystem::path>& Model::files() const noexcept { return state_->files; }
 const onnx::ModelProto& Model::proto() const noexcept { return state_->proto; }
 onnx::ModelProto& Model::proto() noexcept { return state_->proto; }
 

@@ -56,6 +56,9 @@ class Model {
 
   /// What messages call the model: its path as given.
   [[nodiscard]] const std::string& name() const noexcept;
+  /// The files it was read from: the model's own, then those of external data. Empty for a model
+  /// that was made in memory.
+  [[nodiscard]] const std::vector<std::filesystem::path>& files() const noexcept;
   /// The graph. raw_data of large tensors is not in it: read it with data(), set it with
   /// set_data().
   [[nodiscard]] const onnx::ModelProto& proto() const noexcept;

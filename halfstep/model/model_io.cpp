@@ -171,7 +171,8 @@ Model Model::load(const fs::path& path) {
     for (const Bytes blob : stripped.blobs) {
       state->blobs.push_back({.bytes = blob, .file = file});
     }
-    map_external_data(state->proto, path.parent_path(), state->blobs);
+    state->files = map_external_data(state->proto, path.parent_path(), state->blobs);
+    state->files.insert(state->files.begin(), path);
     check_sizes(state->proto, state->blobs);
     check_model(state->proto);
   } catch (const Error& error) {

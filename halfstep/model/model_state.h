@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@ namespace halfstep {
 
 struct Model::State {
   std::string name{};
+  std::vector<std::filesystem::path> files{};  ///< that it was read from
   onnx::ModelProto proto{};
   std::vector<Blob> blobs{};  ///< by token index; never shrinks, so copied tokens stay valid
 };

@@ -73,6 +73,9 @@ void free_initializers(onnx::GraphProto& graph) {
   inputs.DeleteSubrange(kept, inputs.size() - kept);
 }
 
+/// ONNX Runtime 1.32 has kernels up to here (measured); it loads newer models only without them.
+constexpr int kNewestRunOpset = 27;
+
 void raise_versions(Model& model, const Needs& needs, Diagnostics& diagnostics) {
   const int before = model.opset();
   const bool old_ir = model.proto().ir_version() < kIrOfFreeInitializers;
@@ -90,6 +93,17 @@ void raise_versions(Model& model, const Needs& needs, Diagnostics& diagnostics) 
   }
   if (old_ir && model.proto().ir_version() >= kIrOfFreeInitializers) {
     free_initializers(model.graph());
+  }
+  if (model.opset() > kNewestRunOpset) {
+    diagnostics.push_back(
+        {.severity = Severity::warning,
+         .rule = "qdq/opset-untried",
+         .subject = model.name(),
+         .message = "opset " + std::to_string(model.opset()) + " is newer than " +
+                    std::to_string(kNewestRunOpset) +
+                    ", the newest one for which ONNX Runtime is known to run QuantizeLinear and "
+                    "DequantizeLinear; it may refuse the result. Export the model with opset " +
+                    std::to_string(kNewestRunOpset) + " or older"});
   }
 }
 

@@ -1,7 +1,9 @@
 #include "halfstep/support/config_file.h"
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
+#include <system_error>
 
 #include <toml++/toml.h>
 #include <yaml-cpp/yaml.h>
@@ -31,31 +33,59 @@ Json scalar_from_yaml(const YAML::Node& node) {
   return node.Scalar();
 }
 
-Json from_yaml(const YAML::Node& node) {
-  switch (node.Type()) {
-    case YAML::NodeType::Scalar:
-      return scalar_from_yaml(node);
-    case YAML::NodeType::Sequence: {
-      Json array = Json::array();
-      for (const YAML::Node& entry : node) {
-        array.push_back(from_yaml(entry));
-      }
-      return array;
-    }
-    case YAML::NodeType::Map: {
-      Json object = Json::object();
-      for (const auto& entry : node) {
-        const auto key = entry.first.as<std::string>();
-        require(!object.contains(key), "line " + std::to_string(entry.first.Mark().line + 1) +
-                                           ": key \"" + key + "\" is given twice");
-        object[key] = from_yaml(entry.second);
-      }
-      return object;
-    }
-    default:
-      return nullptr;
+/// A tree of a YAML document. An alias stands for a copy of its anchor, and aliases of aliases
+/// multiply, so what they become is limited, not what is written.
+class YamlTree {
+ public:
+  [[nodiscard]] Json read(const YAML::Node& node) {
+    const std::string place = "line " + std::to_string(node.Mark().line + 1) + ": ";
+    require(++nodes_ <= kMaxNodes, place + "more than " + std::to_string(kMaxNodes) +
+                                       " values with all aliases written out; a file of settings "
+                                       "has fewer");
+    require(depth_ < kMaxDepth, place + "values nested more than " + std::to_string(kMaxDepth) +
+                                    " deep; a file of settings has fewer levels");
+    ++depth_;
+    Json value = content(node);
+    --depth_;
+    return value;
   }
-}
+
+ private:
+  static constexpr int kMaxNodes = 20000;
+  static constexpr int kMaxDepth = 64;
+
+  [[nodiscard]] Json content(const YAML::Node& node) {
+    switch (node.Type()) {
+      case YAML::NodeType::Scalar:
+        return scalar_from_yaml(node);
+      case YAML::NodeType::Sequence: {
+        Json array = Json::array();
+        for (const YAML::Node& entry : node) {
+          array.push_back(read(entry));
+        }
+        return array;
+      }
+      case YAML::NodeType::Map:
+        return object(node);
+      default:
+        return nullptr;
+    }
+  }
+
+  [[nodiscard]] Json object(const YAML::Node& node) {
+    Json object = Json::object();
+    for (const auto& entry : node) {
+      const auto key = entry.first.as<std::string>();
+      require(!object.contains(key), "line " + std::to_string(entry.first.Mark().line + 1) +
+                                         ": key \"" + key + "\" is given twice");
+      object[key] = read(entry.second);
+    }
+    return object;
+  }
+
+  int nodes_ = 0;
+  int depth_ = 0;
+};
 
 Json from_toml(const toml::node& node) {
   if (const toml::table* table = node.as_table()) {
@@ -90,7 +120,7 @@ Json from_toml(const toml::node& node) {
 Json parse(std::string_view text, const std::string& name) {
   const std::string ending = std::filesystem::path(name).extension().string();
   if (ending == ".yaml" || ending == ".yml") {
-    return from_yaml(YAML::Load(std::string(text)));
+    return YamlTree().read(YAML::Load(std::string(text)));
   }
   if (ending == ".toml") {
     return from_toml(toml::parse(text));
@@ -120,7 +150,22 @@ Json parse_config(std::string_view text, const std::string& file) {
 }
 
 Json read_config_file(const std::filesystem::path& path) {
-  return parse_config(read_text(path), path.string());
+  constexpr std::uintmax_t kMaxBytes = 8U << 20U;
+  std::error_code missing;  // read_text tells it better
+  const std::uintmax_t bytes = std::filesystem::file_size(path, missing);
+  require(missing || bytes <= kMaxBytes,
+          path.string() + ": has " + std::to_string(bytes) +
+              " bytes; a file of settings (recipe, target, spec) has at most 8 MB");
+  std::string text;
+  try {
+    text = read_text(path);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::invalid_file) {
+      throw;
+    }
+    throw Error(ErrorKind::invalid_argument, error.what());  // an option names what is no file
+  }
+  return parse_config(text, path.string());
 }
 
 }  // namespace halfstep

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <compare>
 #include <utility>
 
 namespace halfstep {
@@ -39,6 +40,28 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+/// What makes one candidate closer than another, the most important first: less is closer.
+struct Closeness {
+  std::size_t distance = 0;
+  std::size_t gap = 0;      ///< in length
+  std::size_t foreign = 0;  ///< letters of the candidate that the name does not have
+  auto operator<=>(const Closeness&) const = default;
+};
+
+Closeness closeness_of(std::string_view name, const std::string& candidate) {
+  Closeness result;
+  result.gap = candidate.size() > name.size() ? candidate.size() - name.size()
+                                              : name.size() - candidate.size();
+  result.foreign =
+      static_cast<std::size_t>(std::count_if(candidate.begin(), candidate.end(), [&](char c) {
+        return name.find(c) == std::string_view::npos;
+      }));
+  // Half a name is not a wrong one.
+  const bool begun = name.size() >= 2 && candidate.starts_with(name) && result.gap > 0;
+  result.distance = begun ? 1 : edit_distance(name, candidate);
+  return result;
+}
+
 }  // namespace
 
 Error::Error(ErrorKind kind, const std::string& message) : Error(kind, std::vector{message}) {}
@@ -60,18 +83,14 @@ void require(bool condition, std::string_view message) {
 
 std::string closest_match(std::string_view name, const std::vector<std::string>& candidates) {
   const std::string* best = nullptr;
+  Closeness best_closeness;
   // Short names have few letters to get wrong.
-  std::size_t best_distance =
+  const std::size_t limit =
       name.size() < 3 ? 2 * name.size() : 2 * std::max<std::size_t>(2, name.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
-    const std::size_t gap = candidate.size() > name.size() ? candidate.size() - name.size()
-                                                           : name.size() - candidate.size();
-    if (2 * gap >= best_distance) {
-      continue;
-    }
-    const std::size_t distance = edit_distance(name, candidate);
-    if (distance < best_distance) {
-      best_distance = distance;
+    const Closeness closeness = closeness_of(name, candidate);
+    if (closeness.distance < limit && (best == nullptr || closeness < best_closeness)) {
+      best_closeness = closeness;
       best = &candidate;
     }
   }

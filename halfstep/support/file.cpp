@@ -56,20 +56,24 @@ class Descriptor {
 // A file to read, with its size.
 std::pair<int, std::size_t> open_regular(const fs::path& path) {
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0) {
+  if (descriptor < 0 && errno != ENXIO) {
     fail_to_open(path, errno);
   }
   struct stat status{};
   const char* found = nullptr;
-  if (fstat(descriptor, &status) != 0) {
+  if (descriptor < 0) {
+    found = "a socket or a device that is not there";
+  } else if (fstat(descriptor, &status) != 0) {
     found = "a file without status";
   } else if (S_ISDIR(status.st_mode)) {
     found = "a directory";
   } else if (!S_ISREG(status.st_mode)) {
-    found = "a device or pipe";
+    found = "a pipe, socket or device";
   }
   if (found != nullptr) {
-    close(descriptor);
+    if (descriptor >= 0) {
+      close(descriptor);
+    }
     throw Error(ErrorKind::invalid_file, std::string("is ") + found + ", expected a regular file")
         .within(path.string());
   }
@@ -94,6 +98,8 @@ fs::path temporary_name(const fs::path& path) {
 }
 
 }  // namespace
+
+void require_readable(const fs::path& path) { const Descriptor opened(open_regular(path).first); }
 
 MappedFile::MappedFile(const fs::path& path) : path_(path) {
   const auto [number, size] = open_regular(path);

@@ -33,6 +33,10 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
+/// Errors: invalid_file if `path` is missing, a directory, a pipe, a socket or a device (which
+/// could be waited on for ever), io if it can't be read; both name it.
+void require_readable(const std::filesystem::path& path);
+
 /// A file that appears under its name only when it is complete: written beside it under a temporary
 /// name, renamed by commit(), removed by the destructor (also when an exception passes). A symbolic
 /// link is followed; a device or pipe (/dev/stdout) is written directly.

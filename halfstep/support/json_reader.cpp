@@ -33,10 +33,11 @@ void JsonReader::allow_only(std::initializer_list<std::string_view> allowed) con
 }
 
 void JsonReader::fail(std::string_view key, std::string_view expected) const {
-  std::string message = where_ + ": \"" + std::string(key) + "\": expected ";
+  const bool there = json_->contains(key);
+  std::string message =
+      where_ + (there ? ": \"" : ": missing key \"") + std::string(key) + "\": expected ";
   message += expected;
-  message += json_->contains(key) ? ", found " + json_->at(std::string(key)).dump()
-                                  : std::string(", found nothing");
+  message += there ? ", found " + json_->at(std::string(key)).dump() : std::string();
   throw Error(ErrorKind::invalid_argument, message);
 }
 

@@ -4,10 +4,11 @@
 #include <filesystem>
 #include <iterator>
 #include <memory>
+#include <system_error>
 
+#include "halfstep/support/config_file.h"
 #include "halfstep/support/embedded_data.h"
 #include "halfstep/support/error.h"
-#include "halfstep/support/file.h"
 #include "halfstep/support/json_reader.h"
 
 namespace halfstep {
@@ -125,15 +126,17 @@ std::string shipped_list() {
 Json read_file(const std::string& name_or_path) {
   const std::vector<std::string> names = shipped_files();
   const bool known = std::find(names.begin(), names.end(), name_or_path) != names.end();
-  if (!known && !std::filesystem::exists(name_or_path)) {
-    throw Error(ErrorKind::invalid_argument, "no target \"" + name_or_path +
-                                                 "\": neither a shipped name (" + shipped_list() +
-                                                 ") nor a file");
+  std::error_code error;
+  if (!known && !std::filesystem::exists(name_or_path, error)) {
+    const std::string close = closest_match(name_or_path, Target::shipped());
+    throw Error(
+        ErrorKind::invalid_argument,
+        "no target \"" + name_or_path + "\": neither a file nor one of " + shipped_list() +
+            (close.empty() ? "; `halfstep targets` lists them" : "; did you mean " + close + "?"));
   }
-  const std::string text =
-      known ? std::string(embedded_file(std::string(kFolder) + name_or_path + ".json"))
-            : read_text(name_or_path);
-  return parse_json(text, name_or_path);
+  return known ? parse_json(embedded_file(std::string(kFolder) + name_or_path + ".json"),
+                            name_or_path)
+               : read_config_file(name_or_path);
 }
 
 /// A name in "extends" is shipped, or a path beside the file that extends it.
@@ -180,10 +183,27 @@ std::vector<std::string> Target::shipped() {
 Target Target::load(const std::string& name_or_path) {
   const Json json = whole_file(name_or_path);
   const JsonReader file(json, "target " + name_or_path);
-  file.allow_only({"schema", "name", "extends", "abstract", "summary", "source", "default_float",
-                   "arch", "soc", "integer_only", "float32_is_float16", "quantized_ops",
-                   "data_movement", "super_groups", "types", "lowering", "kernels", "weight_rules",
-                   "bias", "fixed_encodings", "data_movement_chains"});
+  file.allow_only({"schema",
+                   "name",
+                   "extends",
+                   "abstract",
+                   "summary",
+                   "source",
+                   "default_float",
+                   "arch",
+                   "soc",
+                   "integer_only",
+                   "float32_is_float16",
+                   "quantized_ops",
+                   "data_movement",
+                   "super_groups",
+                   "types",
+                   "lowering",
+                   "kernels",
+                   "weight_rules",
+                   "bias",
+                   "fixed_encodings",
+                   "data_movement_chains"});
   require(file.integer("schema") == 1, file.where() + ": \"schema\": this halfstep reads schema 1");
   require(!file.flag_or("abstract", false),
           file.where() + " is only there to be extended; take one of " + shipped_list());

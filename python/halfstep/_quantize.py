@@ -1,15 +1,26 @@
 """The whole road and its steps, on models and data in the forms that Python users have them in."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
 from typing import Any, Protocol
 
 from halfstep import _core
+from halfstep._checks import (
+    check_callable,
+    check_flag,
+    check_integer,
+    check_optional_path,
+    check_path,
+    check_texts,
+)
 from halfstep._engine import make_onnxruntime_engine
 from halfstep._errors import InvalidArgument
 from halfstep._samples import Calibration, as_samples
 
 Path = str | PathLike[str]
+MOST_THREADS = 1024
+MOST_CHECK_SAMPLES = 1_000_000
+
 ProgressCallback = Callable[[str, int, int], object]
 """Called with the phase, the steps done and the steps expected (0: unknown)."""
 
@@ -92,7 +103,7 @@ def quantize(
         encodings_out: where the encodings are written (version 2.0.0).
         set: rules as on the command line, such as "tensor:m act=uint16"; later ones win.
         exclude: globs on node names, tensor names and op types that stay float.
-        threads: the result does not depend on it.
+        threads: 1 to 1024; the result does not depend on it.
         dry_run: plan and sizes only.
         check: run the result on up to `check_samples` samples and measure it (SQNR in dB).
         strict: warnings are errors.
@@ -103,27 +114,31 @@ def quantize(
 
     Returns: a QuantizeResult with model, encodings, summary (a dict) and diagnostics.
 
-    Errors: InvalidArgument (recipe, target, option), InvalidFile (model, samples), Unsupported
+    Errors: InvalidArgument (recipe, target, option, an argument of another type, an output that is
+    an input), InvalidFile (model, samples), Unsupported
     (target or engine), NothingToDo (no tensor would change), IoError. What the iterable or
     `progress` raises arrives as it was raised. Outputs appear only when everything succeeded.
     """
-    loaded, loading = _load_with_diagnostics(model, strict)
     request = _core.QuantizeRequest()
-    request.output = output or ""
-    request.encodings = encodings or ""
-    request.encodings_out = encodings_out or ""
+    request.output = check_optional_path("output", output)
+    request.encodings = check_optional_path("encodings", encodings)
+    request.encodings_out = check_optional_path("encodings_out", encodings_out)
     alone = encodings is not None and calibration is None
-    request.recipe = str(recipe) if recipe is not None else "" if alone else "a8w8"
-    request.target = str(target)
-    request.set = _as_list(set)
-    request.exclude = _as_list(exclude)
-    request.threads = threads
-    request.dry_run = dry_run
-    request.check = check
-    request.check_samples = check_samples
-    request.strict = strict
-    request.lenient = lenient
-    request.force = force
+    standard = "" if alone else "a8w8"
+    request.recipe = standard if recipe is None else check_path("recipe", recipe)
+    request.target = check_path("target", target)
+    request.set = check_texts("set", set)
+    request.exclude = check_texts("exclude", exclude)
+    request.threads = check_integer("threads", threads, 1, MOST_THREADS)
+    request.dry_run = check_flag("dry_run", dry_run)
+    request.check = check_flag("check", check)
+    request.check_samples = check_integer("check_samples", check_samples, 1, MOST_CHECK_SAMPLES)
+    request.strict = check_flag("strict", strict)
+    request.lenient = check_flag("lenient", lenient)
+    request.force = check_flag("force", force)
+    cast_inputs = check_flag("cast_inputs", cast_inputs)
+    check_callable("progress", progress)
+    loaded, loading = _load_with_diagnostics(model, strict)
     runs = calibration is not None and not dry_run
     return _core.quantize(
         loaded,
@@ -159,10 +174,13 @@ def calibrate(
 
     Errors: InvalidArgument (unknown tensor, spec), InvalidFile (samples), Unsupported (engine).
     """
+    threads = check_integer("threads", threads, 1, MOST_THREADS)
+    cast_inputs = check_flag("cast_inputs", cast_inputs)
+    check_callable("progress", progress)
     loaded = load(model)
     if not isinstance(tensors, Mapping):
         whole = {"qparam_calculator_cls": "global_minmax", "policy": "safe"}
-        tensors = dict.fromkeys(_as_list(tensors), whole)
+        tensors = dict.fromkeys(check_texts("tensors", tensors), whole)
     return _core.calibrate(
         loaded,
         engine or make_onnxruntime_engine(),
@@ -185,7 +203,3 @@ def _load_with_diagnostics(
     if strict and warnings:
         raise InvalidArgument(f"strict: {warnings[0]}")
     return loaded, diagnostics
-
-
-def _as_list(values: str | Iterable[str]) -> Sequence[str]:
-    return [values] if isinstance(values, str) else list(values)

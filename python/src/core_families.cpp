@@ -1,5 +1,6 @@
 #include <cstring>
 #include <memory>
+#include <set>
 #include <string>
 
 #include <nanobind/stl/string.h>
@@ -15,6 +16,14 @@
 namespace halfstep::python {
 namespace {
 
+class UserObject;
+
+/// All of them, for the end of the process; guarded by Python's lock.
+std::set<UserObject*>& user_objects() {
+  static std::set<UserObject*> objects;
+  return objects;
+}
+
 /// An object of a class that the user wrote and registered in Python. Every use takes Python's
 /// lock.
 class UserObject {
@@ -27,13 +36,17 @@ class UserObject {
                     .attr("make_component")(family, name, python_of(to_json(spec.spec())),
                                             std::string(halfstep::name(spec.role())));
     });
+    user_objects().insert(this);
   }
   UserObject(const UserObject&) = delete;
   UserObject& operator=(const UserObject&) = delete;
   ~UserObject() {
     const nb::gil_scoped_acquire lock;
+    user_objects().erase(this);
     object_.reset();
   }
+  /// The object goes; using it is an error from then on.
+  void forget() { object_ = nb::none(); }
 
   /// Calls `work` with the object. What the class raises becomes an Error, so that the library can
   /// say which tensor it was about; the exception itself is kept as the cause of that error.
@@ -205,9 +218,18 @@ std::vector<std::string> registered_components(const std::string& family) {
                                         : fake_quantizers().names();
 }
 
+/// A class of the user holds the globals of its module, those may hold an object of ours, and that
+/// one an object of the class: a circle that Python can't see through, so it is opened at exit.
+void forget_user_objects() {
+  for (UserObject* object : user_objects()) {
+    object->forget();
+  }
+}
+
 }  // namespace
 
 void bind_families(nb::module_& module) {
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(&forget_user_objects));
   module.def("register_component", &register_component, nb::arg("family"), nb::arg("name"));
   module.def("registered_components", &registered_components, nb::arg("family"));
 

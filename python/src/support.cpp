@@ -1,10 +1,12 @@
 #include <exception>
+#include <filesystem>
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "bindings.h"
 #include "halfstep/support/diagnostic.h"
+#include "halfstep/support/diagnostic_text.h"
 #include "halfstep/support/error.h"
 #include "halfstep/version.h"
 
@@ -44,6 +46,8 @@ void translate(const std::exception_ptr& exception, void*) {
     std::rethrow_exception(exception);
   } catch (const Error& error) {
     raise_in_python(error);
+  } catch (const std::filesystem::filesystem_error& error) {
+    raise_in_python(Error(ErrorKind::io, error.code().message()).within(error.path1().string()));
   }
 }
 
@@ -60,11 +64,8 @@ const char* name_of(Severity severity) {
 }
 
 std::string text_of(const Diagnostic& diagnostic) {
-  std::string text = std::string(name_of(diagnostic.severity)) + "[" + diagnostic.rule + "]: ";
-  if (!diagnostic.subject.empty()) {
-    text += diagnostic.subject + ": ";
-  }
-  return text + diagnostic.message;
+  return std::string(name_of(diagnostic.severity)) + "[" + diagnostic.rule +
+         "]: " + full_message(diagnostic);
 }
 
 }  // namespace

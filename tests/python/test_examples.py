@@ -21,4 +21,5 @@ def test_example(path, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout
+    assert "leaked" not in done.stderr
     assert not list(tmp_path.iterdir())

@@ -10,6 +10,7 @@
 #include <onnxruntime_session_options_config_keys.h>
 
 #include "halfstep/engines/feed.h"
+#include "halfstep/engines/ort/messages.h"
 #include "halfstep/engines/ort/values.h"
 
 namespace halfstep::ort {
@@ -66,7 +67,20 @@ Ort::SessionOptions session_options(int threads, bool optimize) {
 
 Error engine_error(const std::string& model, const Ort::Exception& exception) {
   return Error(ErrorKind::unsupported,
-               std::string("ONNX Runtime refuses the model: ") + exception.what())
+               "ONNX Runtime refuses the model: " + clean_message(exception.what()) +
+                   advice_for(exception.what()))
+      .within(model);
+}
+
+/// The model could be loaded: what fails now depends on the values and shapes of the sample.
+Error run_error(const std::string& model, const Ort::Exception& exception) {
+  if (exception.GetOrtErrorCode() == ORT_NOT_IMPLEMENTED) {
+    return engine_error(model, exception);
+  }
+  const std::string advice = advice_for(exception.what());
+  return Error(ErrorKind::invalid_file,
+               "ONNX Runtime fails while it runs the model: " + clean_message(exception.what()) +
+                   (advice.empty() ? "; check the shapes and values of this sample" : advice))
       .within(model);
 }
 
@@ -212,7 +226,7 @@ std::vector<Ort::Value> OrtSession::run_session(const Sample& sample) {
                         fetches.size());
   } catch (const Ort::Exception& exception) {
     canceller_.throw_if_cancelled();
-    throw engine_error(prepared_.name, exception);
+    throw run_error(prepared_.name, exception);
   }
 }
 

@@ -47,12 +47,16 @@ def find_images(folder: Path) -> tuple[list[Path], list[Path]]:
         raise ImageError(
             f"{folder}: with --input-spec a folder of images is expected, found a file"
         )
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    found = sorted(path for path in folder.rglob("*") if not path.is_dir())
+    for path in found:
+        if path.exists() and not path.is_file() and path.suffix.lower() in SUFFIXES:
+            raise ImageError(f"{path}: is a pipe, socket or device, expected a regular file")
+    files = [path for path in found if path.is_file()]
     images = [path for path in files if path.suffix.lower() in SUFFIXES]
     if not images:
-        found = ", ".join(sorted({path.suffix or path.name for path in files})[:5]) or "no file"
+        kinds = ", ".join(sorted({path.suffix or path.name for path in files})[:5]) or "no file"
         raise ImageError(
-            f"{folder}: no image in it; found {found}, expected png, jpg, bmp, webp, ..."
+            f"{folder}: no image in it; found {kinds}, expected png, jpg, bmp, webp, ..."
         )
     return images, [path for path in files if path.suffix.lower() not in SUFFIXES]
 

@@ -98,7 +98,7 @@ TEST(Inspect, FindsBrokenAndReplaceableWeights) {
   const ModelReport report = inspect(Model::from_proto(std::move(proto), "m"));
   EXPECT_EQ(rules(report),
             (std::vector<std::string>{"weights/non-finite w", "inspect/weight-is-input v"}));
-  EXPECT_EQ(report.diagnostics[0].message, "1 of 4 values are NaN or infinite");
+  EXPECT_EQ(report.diagnostics[0].message, "NaN or infinite: 1 of 4 values");
   EXPECT_EQ(report.inputs.size(), 1U);
 }
 

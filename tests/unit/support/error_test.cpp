@@ -20,6 +20,8 @@ TEST(ClosestMatch, PrefersTheFewestEditsAndForgivesCase) {
   EXPECT_EQ(closest_match("Q", {"x", "y", "z"}), "");
   EXPECT_EQ(closest_match("a8w9", {"w8", "a8w8"}), "a8w8");
   EXPECT_EQ(closest_match("", {"x"}), "");
+  EXPECT_EQ(closest_match("uint17", {"uint1", "int16", "uint16"}), "uint16");
+  EXPECT_EQ(closest_match("a8", {"a16w8", "a8w4", "a8w4_lpbq", "a8w8", "w8"}), "a8w8");
   EXPECT_EQ(closest_match("something", {"else"}), "");
 }
 
