@@ -349,7 +349,7 @@ TEST(OrtSession, FailureInsideTheModelNamesTheNode) {
       [&] {
         static_cast<void>(session->run({{"x", float_tensor({3})}, {"z", float_tensor({4})}}));
       },
-      ErrorKind::unsupported);
+      ErrorKind::invalid_file);
   EXPECT_THAT(text, HasSubstr("Add"));
 }
 
