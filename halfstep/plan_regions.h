@@ -26,7 +26,8 @@ struct Regions {
                                    const GraphStructure& structure);
 
 /// The same for a target with tables of kernels: every node that computes floats is quantized,
-/// unless the user wants it float; along the target's chains of data movement encodings are carried.
+/// unless the user wants it float; along the target's chains of data movement encodings are
+/// carried.
 [[nodiscard]] Regions whole_graph_regions(const GraphIndex& graph, const RecipeView& recipe,
                                           const Target& target);
 

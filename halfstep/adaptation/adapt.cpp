@@ -46,7 +46,8 @@ void count(AdaptationState& state, std::size_t first) {
     state.totals.default_float += rule == "adapt/default-float" ? 1 : 0;
     state.totals.super_groups += rule == "adapt/super-group" ? 1 : 0;
     state.totals.propagated += rule.starts_with("adapt/chain-") ? 1 : 0;
-    state.totals.adapted += rule == "adapt/width" || rule == "adapt/sign" || rule == "adapt/symmetric-operand" ||
+    state.totals.adapted += rule == "adapt/width" || rule == "adapt/sign" ||
+                                    rule == "adapt/symmetric-operand" ||
                                     rule == "adapt/fixed-encoding" || rule == "adapt/static-type" ||
                                     rule == "adapt/static-float" || rule == "adapt/bias"
                                 ? 1

@@ -226,8 +226,7 @@ Lowering read_lowering(const JsonReader& reader) {
 
 ChainOp read_chain(const JsonReader& reader) {
   reader.allow_only({"op", "rule", "source"});
-  ChainOp op{
-      .op = reader.text("op"), .rule = reader.text("rule"), .source = reader.text("source")};
+  ChainOp op{.op = reader.text("op"), .rule = reader.text("rule"), .source = reader.text("source")};
   if (op.rule != "specification" && op.rule != "measured") {
     reader.fail("rule", "\"specification\" or \"measured\"");
   }

@@ -75,8 +75,8 @@ struct WeightRule {
 
 /// How the bias of an operator with a weight is stored.
 struct BiasRule {
-  TypeSet types{};        ///< beside quantized activations, the first is taken
-  TypeSet float_types{};  ///< beside float activations
+  TypeSet types{};            ///< beside quantized activations, the first is taken
+  TypeSet float_types{};      ///< beside float activations
   bool product_scale = true;  ///< scale = input scale x weight scale; else its own
   std::string why{}, source{};
 };
@@ -101,10 +101,10 @@ struct Lowering {
   std::vector<int> constant_inputs{};  ///< these inputs are constants or absent
   std::map<std::string, std::vector<std::string>> attributes{};  ///< "" = not given
   std::optional<int> weight_rank{};                              ///< rank of input 1
-  bool depthwise = false;   ///< group = input channels = output channels
-  bool plain_gemm = false;  ///< alpha = beta = 1, transA = 0
-  bool blocks = false;      ///< the weight has an encoding per block or LPBQ
-  bool variadic = false;    ///< every input is an operand of the first operand's kind
+  bool depthwise = false;       ///< group = input channels = output channels
+  bool plain_gemm = false;      ///< alpha = beta = 1, transA = 0
+  bool blocks = false;          ///< the weight has an encoding per block or LPBQ
+  bool variadic = false;        ///< every input is an operand of the first operand's kind
   std::vector<int> operands{};  ///< ONNX input of each operand; empty: as they come
   std::string source{};
 };

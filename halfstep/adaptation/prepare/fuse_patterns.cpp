@@ -357,8 +357,8 @@ Diagnostic note_of(const Fusion& fusion, const GraphIndex& graph) {
           .rule = "prepare/fuse-pattern",
           .subject = graph.graph().node(fusion.nodes.back()).output(0),
           .message = std::to_string(fusion.nodes.size()) + " nodes from " +
-                     graph.label(fusion.nodes.front()) + " to " +
-                     graph.label(fusion.nodes.back()) + " are one " + fusion.op};
+                     graph.label(fusion.nodes.front()) + " to " + graph.label(fusion.nodes.back()) +
+                     " are one " + fusion.op};
 }
 
 /// The version converter knows the pieces, but not operators that are newer than the model.

@@ -186,9 +186,9 @@ TEST(Adapt, ActivationsPerChannelAreAnError) {
 }
 
 TEST(Adapt, AComputedOperandIsConvertedToTheSymmetryOfAWeight) {
-  const Adapted done = adapted(
-      R"(g (float[1,4,4] x, float[1,4,4] z) => (float[1,4,4] y) { y = MatMul (x, z) })",
-      "x uint16 0.001 0\nz uint16 0.001 30000\ny uint16 0.01 0");
+  const Adapted done =
+      adapted(R"(g (float[1,4,4] x, float[1,4,4] z) => (float[1,4,4] y) { y = MatMul (x, z) })",
+              "x uint16 0.001 0\nz uint16 0.001 30000\ny uint16 0.01 0");
   EXPECT_THAT(done.text, HasSubstr("Convert z -> z_uint16\n"));
   EXPECT_THAT(done.text, HasSubstr("z_uint16: uint16 scale 0.0010844753 zero point 32768"));
   EXPECT_EQ(done.count("adapt/symmetric-operand"), 1);
