@@ -44,7 +44,7 @@ int default_threads() {
 }
 
 void check_usage(const QuantizeArguments& a) {
-  if (a.command != "quantize" && a.output.empty()) {
+  if (a.command == "encodings apply" && a.output.empty()) {
     throw UsageError("no output given", "add -o OUT.onnx");
   }
   if (a.output.empty() && a.encodings_out.empty() && !a.dry_run) {

@@ -121,7 +121,8 @@ class QuantizeJob {
       take_encodings();
       const GraphIndex graph = prepared_graph();
       const Plan plan = planned(graph);
-      if (request_.dry_run) {
+      // What is given can be adapted without samples; what is to be measured can only be planned.
+      if (request_.dry_run && !(request_.convert && adapts())) {
         estimate_sizes(graph, plan);
         account(graph, given_->table());
         return finish();
@@ -135,6 +136,13 @@ class QuantizeJob {
     }
     if (adapts()) {
       encodings_text = adapt_to_target();
+    }
+    if (request_.dry_run) {
+      write_qdq(result_.model, result_.encodings, {.threads = request_.threads},
+                result_.diagnostics);
+      summary().weights_after = weight_bytes(result_.model);
+      summary().size_after = result_.model.serialized_size();
+      return finish();
     }
     write(encodings_text);
     return finish();
@@ -167,6 +175,10 @@ class QuantizeJob {
 
   void start() {
     target_.emplace(Target::load(request_.target));
+    require(!request_.fallback || adapts(),
+            "--fallback is about kernels, and target " + target_->name() +
+                " has no tables of them; leave it out, or take a target that adapts ('halfstep "
+                "targets' lists them)");
     summary().model = result_.model.name();
     summary().recipe = request_.recipe.empty() ? "none" : request_.recipe;
     summary().target = request_.target;
@@ -198,7 +210,7 @@ class QuantizeJob {
             [&adapted](const std::string& input) { return adapted.inner.contains(input); });
       }
       summary().types = type_rows(graph, shape, result_.encodings);
-      summary().stayed_float = default_float_reasons(first);
+      summary().stayed_float = default_float_reasons(result_.diagnostics, first);
       summary().quantized_activations = summary().quantized_weights = 0;
       summary().quantized_biases = 0;
       count_quantized(graph, shape, result_.encodings, summary());
@@ -211,21 +223,6 @@ class QuantizeJob {
                       result_.diagnostics.end()});
     write_float16(result_.model, result_.encodings);
     return text;
-  }
-
-  /// Tensors that nobody gave an encoding, from the diagnostics of the adaptation.
-  [[nodiscard]] std::vector<FloatReason> default_float_reasons(std::size_t first) const {
-    constexpr std::size_t kExamples = 3;
-    FloatReason reason{.reason = "no encoding for the tensor"};
-    for (std::size_t i = first; i < result_.diagnostics.size(); ++i) {
-      if (result_.diagnostics[i].rule == "adapt/default-float") {
-        ++reason.count;
-        if (reason.examples.size() < kExamples) {
-          reason.examples.push_back(result_.diagnostics[i].subject);
-        }
-      }
-    }
-    return reason.count == 0 ? std::vector<FloatReason>() : std::vector{reason};
   }
 
   /// Entries of the user's file that the target made something else of.

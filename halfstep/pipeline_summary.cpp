@@ -201,6 +201,20 @@ std::vector<FloatReason> bare_reasons(const GraphIndex& graph, const EncodingTab
   return reasons;
 }
 
+std::vector<FloatReason> default_float_reasons(const Diagnostics& diagnostics, std::size_t first) {
+  constexpr std::size_t kExamples = 3;
+  FloatReason reason{.reason = "no encoding for the tensor"};
+  for (std::size_t i = first; i < diagnostics.size(); ++i) {
+    if (diagnostics[i].rule == "adapt/default-float") {
+      ++reason.count;
+      if (reason.examples.size() < kExamples) {
+        reason.examples.push_back(diagnostics[i].subject);
+      }
+    }
+  }
+  return reason.count == 0 ? std::vector<FloatReason>() : std::vector{reason};
+}
+
 std::vector<FloatReason> float_reasons(const GraphIndex& graph, const Plan& plan) {
   std::map<std::string, FloatReason> by_reason;
   for (std::size_t node = 0; node < plan.nodes.size(); ++node) {

@@ -18,6 +18,10 @@ void count_quantized(const GraphIndex& graph, const Plan& plan, const EncodingTa
 [[nodiscard]] std::vector<FloatReason> bare_reasons(const GraphIndex& graph,
                                                     const EncodingTable& table);
 
+/// Tensors that nobody gave an encoding, from the diagnostics of an adaptation (from `first` on).
+[[nodiscard]] std::vector<FloatReason> default_float_reasons(const Diagnostics& diagnostics,
+                                                             std::size_t first);
+
 /// Reasons why nodes, and weights of quantized nodes, stay float: most frequent first, each with
 /// its first three names.
 [[nodiscard]] std::vector<FloatReason> float_reasons(const GraphIndex& graph, const Plan& plan);

@@ -120,6 +120,18 @@ def test_adapting_again_changes_nothing(halfstep, tmp_path):
     assert tables[0].read_bytes() == tables[1].read_bytes()
 
 
+def test_a_dry_run_decides_everything_and_writes_nothing(halfstep, tmp_path):
+    model = tmp_path / "model.onnx"
+    model.write_bytes(MODEL.read_bytes())
+    words = ("convert", "-i", model, "--encodings", widened(tmp_path), "--target_backend", "HTP")
+    before = sorted(tmp_path.iterdir())
+    dry = halfstep(*words, "--dry-run", "--json").json["summary"]
+    assert sorted(tmp_path.iterdir()) == before
+    wet = halfstep(*words, "--json").json["summary"]
+    assert dry["adapted"] == wet["adapted"] and dry["adapted"]["converts"] > 0
+    assert dry["size_after"] == wet["size_after"]
+
+
 def test_explain(halfstep, tmp_path):
     out = tmp_path / "o.onnx"
     mix = ENCODINGS / "w8a8_fp16mix/v2.0.0.encodings"
@@ -142,6 +154,7 @@ def test_explain(halfstep, tmp_path):
         (["--target_backend", "CPU", "--htp_arch", "v75"], "leave it out"),
         (["--target", "none", "--target_backend", "HTP"], "give one of them"),
         (["-o", "model.dlc"], "-o OUT.onnx"),
+        (["--fallback", "--dry-run"], "leave it out"),
     ],
 )
 def test_wrong_usage(halfstep, words, message):
