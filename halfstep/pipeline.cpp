@@ -138,8 +138,7 @@ class QuantizeJob {
       encodings_text = adapt_to_target();
     }
     if (request_.dry_run) {
-      write_qdq(result_.model, result_.encodings, {.threads = request_.threads},
-                result_.diagnostics);
+      write_qdq(result_.model, result_.encodings, qdq_options(), result_.diagnostics);
       summary().weights_after = weight_bytes(result_.model);
       summary().size_after = result_.model.serialized_size();
       return finish();
@@ -188,6 +187,9 @@ class QuantizeJob {
   }
 
   [[nodiscard]] bool adapts() const { return target_->kernels() != nullptr; }
+  [[nodiscard]] QdqOptions qdq_options() const {
+    return {.threads = request_.threads, .engine_barriers = !adapts()};
+  }
 
   /// Returns the text of the encodings file, if one is wanted.
   std::string adapt_to_target() {
@@ -421,8 +423,7 @@ class QuantizeJob {
   void write(const std::string& encodings_text) {
     {
       const Phase phase(summary(), "write");
-      write_qdq(result_.model, result_.encodings, {.threads = request_.threads},
-                result_.diagnostics);
+      write_qdq(result_.model, result_.encodings, qdq_options(), result_.diagnostics);
       summary().weights_after = weight_bytes(result_.model);
     }
     std::optional<AtomicFile> model_file;

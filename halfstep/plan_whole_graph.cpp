@@ -68,7 +68,8 @@ GraphStructure planned_structure(const GraphIndex& graph, const RecipeView& reci
       [&recipe](const std::string& tensor) {
         const SpecOrFloat spec = recipe.activation(tensor);
         return spec ? std::optional<Dtype>(spec->dtype) : std::nullopt;
-      });
+      },
+      [](const std::string&) { return false; });
 }
 
 }  // namespace halfstep

@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <variant>
 
 #include "halfstep/core/dtype.h"
@@ -167,6 +168,17 @@ RealRange real_range(const Encoding& encoding) {
   }
   return {.low = (info(encoding.dtype).lowest - zero) * scale,
           .high = (info(encoding.dtype).highest - zero) * scale};
+}
+
+Encoding encoding_over(RealRange range, Dtype dtype) {
+  const double low = std::min(range.low, 0.0), high = std::max(range.high, 0.0);
+  const double steps = info(dtype).highest - info(dtype).lowest;
+  const auto scale = static_cast<float>(
+      std::max((high - low) / steps, static_cast<double>(std::numeric_limits<float>::min())));
+  return {.dtype = dtype,
+          .scale = {scale},
+          .zero_point = {lowest_code(dtype) + std::llround(-low / scale)},
+          .origin = Origin::adapted};
 }
 
 std::string describe(const Encoding& encoding) {

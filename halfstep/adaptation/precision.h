@@ -52,6 +52,10 @@ struct RealRange {
 };
 [[nodiscard]] RealRange real_range(const Encoding& encoding);
 
+/// The per-tensor integer encoding that covers a range and 0: scale = (high - low) / (2^bits - 1),
+/// zero point = the code nearest to 0.
+[[nodiscard]] Encoding encoding_over(RealRange range, Dtype dtype);
+
 /// "uint8 scale 0.0235 zero point 128", "int4 per channel", "float16"
 [[nodiscard]] std::string describe(const Encoding& encoding);
 

@@ -39,6 +39,30 @@ const Consumer* single_reader(const GraphIndex& graph, const onnx::NodeProto& no
   return readers.size() == 1 && readers[0].slot >= 0 ? &readers[0] : nullptr;
 }
 
+/// A constant weight, and one added constant for each of its output channels. Without a constant
+/// weight the added constant is no bias: a mask on attention scores, say.
+bool adds_bias(const GraphIndex& graph, const onnx::NodeProto& node, int data_slot,
+               const onnx::NodeProto& previous) {
+  const int slot = constant_bias_slot(graph, node);
+  const OpFacts facts = op_facts(previous);
+  const auto given = [&previous](int input) {
+    return input < previous.input_size() && !previous.input(input).empty();
+  };
+  if (slot != 1 - data_slot || !facts.weight || !given(facts.weight->slot) ||
+      (facts.bias_slot && given(*facts.bias_slot)) ||
+      static_constant(graph, previous.input(facts.weight->slot)) == nullptr) {
+    return false;
+  }
+  const std::optional<Shape> shape = graph.type(previous.input(facts.weight->slot)).shape;
+  if (!shape || shape->size() < 2) {
+    return !shape;
+  }
+  const auto axis =
+      static_cast<std::size_t>(normalized_axis(facts.weight->channel_axis, shape->size()));
+  return shape_of(*graph.constant(node.input(slot))).back() ==
+         (*shape)[axis] * std::max<std::int64_t>(1, facts.weight->channel_repeat);
+}
+
 bool fits_stage(const GraphIndex& graph, const SuperGroup& pattern, std::size_t stage,
                 const std::string& op, const onnx::NodeProto& previous, const Consumer& reader) {
   const onnx::NodeProto& node = graph.graph().node(reader.node);
@@ -46,9 +70,7 @@ bool fits_stage(const GraphIndex& graph, const SuperGroup& pattern, std::size_t 
     return false;
   }
   if (pattern.bias && stage == 1) {
-    // Without a constant weight the added constant is no bias: a mask on attention scores, say.
-    return constant_bias_slot(graph, node) == 1 - reader.slot && previous.input_size() > 1 &&
-           static_constant(graph, previous.input(1)) != nullptr;
+    return adds_bias(graph, node, reader.slot, previous);
   }
   return others_constant(graph, node, reader.slot);
 }
@@ -74,12 +96,14 @@ GraphStructure::GraphStructure(const GraphIndex& graph, const Target& target,
             const onnx::NodeProto& proto = graph.graph().node(node);
             return is_onnx_domain(proto) ? proto.op_type() : std::string();
           },
-          [](const std::string&) { return std::optional<Dtype>(); }) {}
+          [](const std::string&) { return std::optional<Dtype>(); },
+          [](const std::string&) { return false; }) {}
 
 GraphStructure::GraphStructure(
     const GraphIndex& graph, const Target& target, const std::function<bool(int node)>& usable,
     const std::function<std::string(int node)>& op_of,
-    const std::function<std::optional<Dtype>(const std::string&)>& type_of)
+    const std::function<std::optional<Dtype>(const std::string&)>& type_of,
+    const std::function<bool(const std::string&)>& encoded)
     : group_of_(static_cast<std::size_t>(graph.graph().node_size()), -1) {
   const auto free = [&](int node) {
     return group_of_[static_cast<std::size_t>(node)] < 0 && usable(node);
@@ -94,7 +118,8 @@ GraphStructure::GraphStructure(
       const onnx::NodeProto& previous = graph.graph().node(nodes.back());
       const Consumer* reader = single_reader(graph, previous);
       if (reader == nullptr || !free(reader->node) ||
-          !fits_stage(graph, pattern, stage, op_of(reader->node), previous, *reader)) {
+          !fits_stage(graph, pattern, stage, op_of(reader->node), previous, *reader) ||
+          (pattern.bias && stage == 1 && encoded(previous.output(0)))) {
         return found;
       }
       nodes.push_back(reader->node);

@@ -26,11 +26,13 @@ class GraphStructure {
                  const std::function<bool(int node)>& usable);
   /// The same for a target with tables of kernels: `op_of(node)` is its name of a node's operator,
   /// empty for none; `type_of(tensor)` what the end of a group is stored as (nothing: float), since
-  /// some groups are fused for some types only.
+  /// some groups are fused for some types only; `encoded(tensor)`: somebody gave it an encoding,
+  /// so it can't stand between a product and its bias.
   GraphStructure(const GraphIndex& graph, const Target& target,
                  const std::function<bool(int node)>& usable,
                  const std::function<std::string(int node)>& op_of,
-                 const std::function<std::optional<Dtype>(const std::string& tensor)>& type_of);
+                 const std::function<std::optional<Dtype>(const std::string& tensor)>& type_of,
+                 const std::function<bool(const std::string& tensor)>& encoded);
 
   [[nodiscard]] const std::vector<FoundGroup>& groups() const noexcept { return groups_; }
   /// The group a node belongs to, null if none.

@@ -159,7 +159,8 @@ void QdqWriter::add_constant(const Subject& subject, const onnx::TensorProto& te
 }
 
 bool QdqWriter::needs_barrier(const Encoding& encoding, const Consumer& consumer) const {
-  return consumer.slot >= 0 && engine_misreads(table_, index_, encoding, consumer);
+  return options_.engine_barriers && consumer.slot >= 0 &&
+         engine_misreads(table_, index_, encoding, consumer);
 }
 
 /// The float values stay only while somebody reads them; a DequantizeLinear may have taken their

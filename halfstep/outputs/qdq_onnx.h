@@ -8,6 +8,10 @@ namespace halfstep {
 
 struct QdqOptions {
   int threads = 1;
+  /// Keep ONNX Runtime's CPU provider from fusions that compute something else than the encodings
+  /// say (a Reshape to the same shape behind the DequantizeLinear). Providers of other chips fuse
+  /// by themselves and need the plain pattern.
+  bool engine_barriers = true;
 };
 
 /// Rewrites a float model so that every tensor with an integer or float8 encoding passes through

@@ -9,6 +9,7 @@
 #include "halfstep/adaptation/kernel_choice.h"
 #include "halfstep/adaptation/passes/passes.h"
 #include "halfstep/adaptation/precision.h"
+#include "halfstep/adaptation/structure.h"
 #include "halfstep/model/op_facts.h"
 
 namespace halfstep {
@@ -132,10 +133,20 @@ class PrecisionSelector {
 
   /// The bias of an operator with a weight, where the target derives its encoding.
   [[nodiscard]] bool is_derived_bias(int node, int slot) const {
+    if (is_bias_add(node)) {
+      return slot == constant_bias_slot(state_.graph, state_.node(node));
+    }
     const LoweredNode& low = lowered(node);
     return has_weight_rules(*state_.target.kernels(), low.op()) &&
            low.operands.size() > kBiasOperand && low.operands[kBiasOperand] == slot &&
            state_.graph.constant(state_.node(node).input(slot)) != nullptr;
+  }
+
+  /// The Add of a product and its bias.
+  [[nodiscard]] bool is_bias_add(int node) const {
+    const Unit& unit =
+        state_.units[static_cast<std::size_t>(state_.unit_of[static_cast<std::size_t>(node)])];
+    return unit.pattern != nullptr && unit.pattern->bias && unit.nodes[1] == node;
   }
 
   [[nodiscard]] Wishes wishes_of(const Unit& unit, int node) const {

@@ -10,6 +10,7 @@
 #include "halfstep/adaptation/kernel_choice.h"
 #include "halfstep/adaptation/passes/passes.h"
 #include "halfstep/adaptation/precision.h"
+#include "halfstep/adaptation/structure.h"
 #include "halfstep/core/quantize.h"
 #include "halfstep/model/op_facts.h"
 
@@ -23,6 +24,12 @@ class StaticEncoder {
   void run() {
     for (int node = 0; node < state_.graph.graph().node_size(); ++node) {
       derive_bias(node);
+    }
+    for (const Unit& unit : state_.units) {
+      if (unit.pattern != nullptr && unit.pattern->bias) {
+        const int add = unit.nodes[1];
+        give_bias(unit.nodes[0], add, constant_bias_slot(state_.graph, state_.node(add)));
+      }
     }
     for (int node = 0; node < state_.graph.graph().node_size(); ++node) {
       for (int slot = 0; slot < state_.node(node).input_size(); ++slot) {
@@ -44,10 +51,17 @@ class StaticEncoder {
         !has_weight_rules(*state_.target.kernels(), lowered.op())) {
       return;
     }
-    const int slot = lowered.operands[kBiasOperand];
-    const std::optional<Encoding>& activation = input(node, lowered.operands[0]);
-    const std::optional<Encoding>& weight = input(node, lowered.operands[kWeightOperand]);
-    if (state_.graph.constant(state_.node(node).input(slot)) == nullptr || !activation) {
+    if (state_.graph.constant(state_.node(node).input(lowered.operands[kBiasOperand])) != nullptr) {
+      give_bias(node, node, lowered.operands[kBiasOperand]);
+    }
+  }
+
+  /// `slot` of `node` holds the bias of `product`, which is the node itself or the one before it.
+  void give_bias(int product, int node, int slot) {
+    const LoweredNode& lowered = state_.lowered[static_cast<std::size_t>(product)];
+    const std::optional<Encoding>& activation = input(product, lowered.operands[0]);
+    const std::optional<Encoding>& weight = input(product, lowered.operands[kWeightOperand]);
+    if (!activation) {
       return;
     }
     if (activation->is_float() || !weight || weight->is_float()) {
@@ -55,16 +69,17 @@ class StaticEncoder {
       return;
     }
     input(node, slot) = state_.target.kernels()->bias.product_scale
-                            ? product_bias(node, slot, *activation, *weight)
+                            ? product_bias(product, node, slot, *activation, *weight)
                             : own_bias(node, slot);
   }
 
-  Encoding product_bias(int node, int slot, const Encoding& activation, const Encoding& weight) {
+  Encoding product_bias(int product_node, int node, int slot, const Encoding& activation,
+                        const Encoding& weight) {
     const std::string& tensor = state_.node(node).input(slot);
     const Shape shape = shape_of(*state_.graph.constant(tensor));
     const auto channels = static_cast<std::size_t>(element_count(shape));
-    Encoding product =
-        product_bias_encoding(activation, weight, *op_facts(state_.node(node)).weight, channels);
+    Encoding product = product_bias_encoding(activation, weight,
+                                             *op_facts(state_.node(product_node)).weight, channels);
     if (product.shape.size() == 1) {
       product.granularity = PerChannel{.axis = static_cast<std::int64_t>(shape.size()) - 1};
     }

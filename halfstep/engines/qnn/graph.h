@@ -44,13 +44,13 @@ enum class TensorKind : std::uint32_t {
 struct Quantization {
   enum class Kind : std::uint8_t {
     none,
-    per_tensor,        ///< scales[0], offsets[0]
-    per_axis,          ///< one scale and offset an index along `axis`
-    per_tensor_bits,   ///< as per_tensor, codes of `bits` bits
-    per_axis_bits,     ///< as per_axis, codes of `bits` bits
-    block,             ///< float scale a block: extents of a block in `block`, a dimension each;
-                       ///< scales output-channel-major
-    block_expansion,   ///< LPBQ: scale of block = scales[channel] * block_scales[channel][block]
+    per_tensor,       ///< scales[0], offsets[0]
+    per_axis,         ///< one scale and offset an index along `axis`
+    per_tensor_bits,  ///< as per_tensor, codes of `bits` bits
+    per_axis_bits,    ///< as per_axis, codes of `bits` bits
+    block,            ///< float scale a block: extents of a block in `block`, a dimension each;
+                      ///< scales output-channel-major
+    block_expansion,  ///< LPBQ: scale of block = scales[channel] * block_scales[channel][block]
   };
   Kind kind = Kind::none;
   std::vector<float> scales{};
@@ -79,7 +79,7 @@ struct Param {
 
 struct Op {
   std::string name{};
-  std::string type{};  ///< "Conv2d"; package qti.aisw
+  std::string type{};                            ///< "Conv2d"; package qti.aisw
   std::vector<std::string> inputs{}, outputs{};  ///< names of tensors
   std::vector<Param> params{};
 };
