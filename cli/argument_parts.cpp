@@ -25,6 +25,19 @@ void add_talk(CLI::App& app, OutputOptions& common) {
       ->group(kHelpGroup);
 }
 
+void add_adaptation(CLI::App& app, QuantizeArguments& a, const std::string& group) {
+  app.add_flag("--fallback", a.fallback,
+               "ops whose symmetry or granularity no kernel of the target takes move to the "
+               "nearest precision that does, instead of being errors")
+      ->group(group);
+  app.add_option("--skip", a.skip,
+                 "leave out a step that prepares or adapts the model, such as fold-batch-norm or "
+                 "super-groups; repeatable")
+      ->type_name("STEP")
+      ->allow_extra_args(false)
+      ->group(group);
+}
+
 std::vector<const CLI::App*> all_commands(const CLI::App& root) {
   return root.get_subcommands([](const CLI::App*) { return true; });
 }

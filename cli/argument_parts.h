@@ -25,6 +25,9 @@ CLI::Option* add_verbose(CLI::App& app, OutputOptions& common, const char* text)
 /// How much is said: -q, -v, --no-progress.
 void add_talk(CLI::App& app, OutputOptions& common);
 
+/// --fallback and --skip: how a model is made to run on a target.
+void add_adaptation(CLI::App& app, QuantizeArguments& arguments, const std::string& group);
+
 [[nodiscard]] std::vector<const CLI::App*> all_commands(const CLI::App& app);
 /// "quantize", "encodings lint".
 [[nodiscard]] std::string full_name(const CLI::App& app);

@@ -97,11 +97,7 @@ void add_quantize_choices(CLI::App& app, QuantizeArguments& a) {
                  "a shipped target ('halfstep targets' lists them) or a file; cpu if not given")
       ->type_name("NAME|FILE")
       ->group(what);
-  app.add_flag(
-         "--fallback", a.fallback,
-         "ops whose symmetry or granularity no kernel of the target takes move to the nearest "
-         "precision that does, instead of being errors")
-      ->group(what);
+  add_adaptation(app, a, what);
   const std::string run = "How it runs";
   app.add_option("--threads", a.threads, "threads; the result does not depend on it")
       ->type_name("N")

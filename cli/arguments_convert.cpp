@@ -132,10 +132,7 @@ void add_convert_command(CLI::App& root, QuantizeArguments& a, std::vector<Subco
   app->add_option("--target", choice->target, "a shipped target or a target file")
       ->type_name("NAME")
       ->group("Target");
-  app->add_flag("--fallback", a.fallback,
-                "ops whose symmetry or granularity no kernel takes move to the nearest precision "
-                "that does, instead of being errors")
-      ->group("Target");
+  add_adaptation(*app, a, "Target");
   app->add_option("-o,--output_path,--output-path,--output", a.output,
                   "the adapted model (ONNX with Q/DQ)")
       ->type_name("FILE")

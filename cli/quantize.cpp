@@ -106,6 +106,7 @@ QuantizeRequest request_of(const QuantizeArguments& a) {
           .strict = a.strict,
           .lenient = a.lenient,
           .fallback = a.fallback,
+          .skip = a.skip,
           .convert = a.convert,
           .force = a.force,
           .check_samples = static_cast<std::size_t>(a.check_samples)};

@@ -136,6 +136,16 @@ std::string overrides_head(const EntryAccount& account) {
   return text + " (" + account.file + ")";
 }
 
+/// "fold-batch-norm 3, fuse-pattern 2": changes of the graph, by rule.
+std::string prepared_text(const QuantizeSummary& s) {
+  std::string text;
+  for (const auto& [rule, count] : s.prepared) {
+    text += (text.empty() ? "" : ", ") + rule.substr(rule.find('/') + 1) + " " +
+            std::to_string(count);
+  }
+  return text;
+}
+
 /// "htp_v75: 12 float by default, 3 propagated, 1 adapted, 2 converts, 5 super groups"
 std::string adapted_text(const QuantizeSummary& s) {
   const AdaptTotals& totals = *s.adapted;
@@ -201,6 +211,9 @@ std::string summary_text(const QuantizeSummary& s, const Diagnostics& diagnostic
   }
   if (s.overrides) {
     head.add({"encodings", overrides_head(*s.overrides)});
+  }
+  if (!s.prepared.empty()) {
+    head.add({"prepared", prepared_text(s)});
   }
   if (s.adapted) {
     head.add({"target", adapted_text(s)});

@@ -1,6 +1,7 @@
 #include "halfstep/explain.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "halfstep/adaptation/precision.h"
@@ -12,7 +13,7 @@ namespace halfstep {
 namespace {
 
 constexpr std::string_view kKey = "halfstep.decisions";
-constexpr std::string_view kFamily = "adapt/";
+constexpr std::array<std::string_view, 2> kFamilies = {"prepare/", "adapt/"};
 
 const std::string* recorded(const Model& model) {
   for (const onnx::StringStringEntryProto& entry : model.proto().metadata_props()) {
@@ -99,7 +100,9 @@ std::string encoding_text(const Model& model, const std::string& name) {
 void record_decisions(Model& model, const std::string& target, const Diagnostics& diagnostics) {
   Json json = {{"target", target}, {"decisions", Json::array()}};
   for (const Diagnostic& diagnostic : diagnostics) {
-    if (diagnostic.rule.starts_with(kFamily)) {
+    if (std::any_of(kFamilies.begin(), kFamilies.end(), [&](std::string_view family) {
+          return diagnostic.rule.starts_with(family);
+        })) {
       json["decisions"].push_back({{"severity", severity_text(diagnostic.severity)},
                                    {"rule", diagnostic.rule},
                                    {"subject", diagnostic.subject},

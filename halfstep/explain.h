@@ -10,7 +10,7 @@
 
 namespace halfstep {
 
-/// Keeps the decisions of the adaptation (rules adapt/...) with the model they are about: a JSON
+/// Keeps the decisions of the adaptation (rules prepare/... and adapt/...) with the model they are about: a JSON
 /// array in its metadata, key halfstep.decisions. Nothing of time, path or host is in it.
 void record_decisions(Model& model, const std::string& target, const Diagnostics& diagnostics);
 

@@ -9,12 +9,8 @@
 #include <utility>
 
 #include "halfstep/adaptation/adapt.h"
-#include "halfstep/adaptation/prepare/fold_batch_norm.h"
-#include "halfstep/adaptation/prepare/fold_constants.h"
-#include "halfstep/adaptation/prepare/fuse_patterns.h"
-#include "halfstep/adaptation/prepare/hoist_weights.h"
-#include "halfstep/adaptation/prepare/inline_functions.h"
 #include "halfstep/adaptation/prepare/unique_node_names.h"
+#include "halfstep/adaptation/steps.h"
 #include "halfstep/calibration/recipe.h"
 #include "halfstep/explain.h"
 #include "halfstep/model/graph_index.h"
@@ -23,7 +19,7 @@
 #include "halfstep/outputs/float16_onnx.h"
 #include "halfstep/outputs/qdq_onnx.h"
 #include "halfstep/pipeline_check.h"
-#include "halfstep/pipeline_fold.h"
+#include "halfstep/pipeline_prepare.h"
 #include "halfstep/pipeline_summary.h"
 #include "halfstep/plan.h"
 #include "halfstep/plan_encodings.h"
@@ -174,6 +170,7 @@ class QuantizeJob {
 
   void start() {
     target_.emplace(Target::load(request_.target));
+    require_steps(request_.skip, *target_);
     require(!request_.fallback || adapts(),
             "--fallback is about kernels, and target " + target_->name() +
                 " has no tables of them; leave it out, or take a target that adapts ('halfstep "
@@ -196,7 +193,7 @@ class QuantizeJob {
     const Phase phase(summary(), "adapt");
     const std::size_t first = result_.diagnostics.size();
     AdaptResult adapted = adapt(result_.model, std::move(result_.encodings), *target_,
-                                {.fallback = request_.fallback}, result_.diagnostics);
+                                {.fallback = request_.fallback, .skip = request_.skip}, result_.diagnostics);
     result_.encodings = std::move(adapted.encodings);
     summary().adapted = adapted.totals;
     mark_adapted(first);
@@ -220,9 +217,7 @@ class QuantizeJob {
         text = write_encodings(result_.encodings, graph);
       }
     }
-    record_decisions(result_.model, target_->name(),
-                     {result_.diagnostics.begin() + static_cast<std::ptrdiff_t>(first),
-                      result_.diagnostics.end()});
+    record_decisions(result_.model, target_->name(), result_.diagnostics);
     write_float16(result_.model, result_.encodings);
     return text;
   }
@@ -262,16 +257,16 @@ class QuantizeJob {
 
   GraphIndex prepared_graph() {
     const Phase phase(summary(), "prepare");
-    const std::set<std::string>& keep = given_->tensors();
-    inline_functions(result_.model, result_.diagnostics);
-    fold_constants(result_.model, result_.diagnostics, keep);
-    hoist_weights(result_.model, result_.diagnostics);
-    if (engine_ != nullptr) {
-      fold_computed_weights(result_.model, *engine_, request_.threads, result_.diagnostics, keep);
-    }
-    fold_batch_norm(result_.model, result_.diagnostics, keep);
-    if (adapts()) {
-      fuse_patterns(result_.model, result_.diagnostics);
+    const std::size_t first = result_.diagnostics.size();
+    prepare(result_.model,
+            {.keep = &given_->tensors(),
+             .engine = engine_,
+             .threads = request_.threads,
+             .for_kernels = adapts(),
+             .skip = request_.skip},
+            result_.diagnostics);
+    for (std::size_t i = first; i < result_.diagnostics.size(); ++i) {
+      ++summary().prepared[result_.diagnostics[i].rule];
     }
     return GraphIndex(result_.model);
   }

@@ -37,6 +37,8 @@ struct QuantizeRequest {
   bool strict = false;    ///< warnings are errors
   bool lenient = false;   ///< names in `encodings` that the model lacks are warnings
   bool fallback = false;  ///< AdaptOptions::fallback
+  /// Names of adaptation_steps() to leave out.
+  std::vector<std::string> skip{};
   bool convert = false;   ///< adapt what is given: that nothing is quantized is no reason to stop
   bool force = false;     ///< overwrite existing outputs
   std::size_t check_samples = 4;
@@ -71,6 +73,7 @@ struct FloatReason {
 struct QuantizeSummary {
   std::string model{}, recipe{}, target{}, engine{};
   std::string remark{};                           ///< what was chosen for the user, to be said
+  std::map<std::string, int> prepared{};          ///< changes of the graph, by rule
   std::optional<AdaptTotals> adapted{};           ///< of targets that adapt
   std::uint64_t size_before = 0, size_after = 0;  ///< bytes of the files
   std::uint64_t weights_before = 0, weights_after = 0;  ///< bytes of weights

@@ -298,6 +298,7 @@ Json to_json(const QuantizeSummary& summary) {
                              {"nodes", row.nodes}});
   }
   json["model_encodings"] = summary.model_encodings;
+  json["prepared"] = summary.prepared;
   json["adapted"] = Json();
   if (summary.adapted) {
     const AdaptTotals& totals = *summary.adapted;

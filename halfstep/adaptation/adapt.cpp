@@ -1,11 +1,10 @@
 #include "halfstep/adaptation/adapt.h"
 
-#include <algorithm>
 #include <array>
 #include <utility>
 
 #include "halfstep/adaptation/passes/passes.h"
-#include "halfstep/support/error.h"
+#include "halfstep/adaptation/steps.h"
 
 namespace halfstep {
 namespace {
@@ -24,21 +23,6 @@ constexpr std::array<AdaptationPass, 5> kPasses = {{
      insert_converts},
     {"static-tensors", "encodings of constants and biases", kSpecification, encode_static_tensors},
 }};
-
-void check_skipped(const AdaptOptions& options) {
-  std::vector<std::string> names;
-  for (const AdaptationPass& pass : kPasses) {
-    names.emplace_back(pass.name);
-  }
-  for (const std::string& name : options.skip) {
-    if (std::find(names.begin(), names.end(), name) == names.end()) {
-      const std::string closest = closest_match(name, names);
-      throw Error(ErrorKind::invalid_argument,
-                  "no adaptation pass \"" + name + "\"" +
-                      (closest.empty() ? "" : "; did you mean \"" + closest + "\"?"));
-    }
-  }
-}
 
 void count(AdaptationState& state, std::size_t first) {
   for (std::size_t i = first; i < state.diagnostics.size(); ++i) {
@@ -61,7 +45,7 @@ std::span<const AdaptationPass> adaptation_passes() noexcept { return kPasses; }
 
 AdaptResult adapt(Model& model, EncodingTable requested, const Target& target,
                   const AdaptOptions& options, Diagnostics& diagnostics) {
-  check_skipped(options);
+  require_steps(options.skip, target);
   if (target.kernels() == nullptr) {
     return {.encodings = std::move(requested)};
   }
@@ -69,7 +53,7 @@ AdaptResult adapt(Model& model, EncodingTable requested, const Target& target,
   const GraphIndex graph(model);
   AdaptationState state(model, graph, target, std::move(requested), options, diagnostics);
   for (const AdaptationPass& pass : kPasses) {
-    if (std::find(options.skip.begin(), options.skip.end(), pass.name) == options.skip.end()) {
+    if (!is_skipped(options.skip, pass.name)) {
       pass.run(state);
     }
   }

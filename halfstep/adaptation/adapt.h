@@ -24,7 +24,7 @@ struct AdaptResult {
 /// of different encodings. Adapting the result again changes nothing. A target without tables of
 /// kernels takes everything as given. Every decision is a diagnostic.
 /// Errors: unsupported listing the nodes and tensors that the target can't run, each with its rule;
-/// invalid_argument for a name in `skip` that is no pass.
+/// invalid_argument for a name in `skip` that is no step.
 /// Source: QAIRT quantization specification, "Target specific processing".
 [[nodiscard]] AdaptResult adapt(Model& model, EncodingTable requested, const Target& target,
                                 const AdaptOptions& options, Diagnostics& diagnostics);

@@ -22,7 +22,7 @@ struct AdaptOptions {
   /// An op whose symmetry or granularity no kernel takes moves to the nearest precision that does,
   /// instead of being an error.
   bool fallback = false;
-  std::vector<std::string> skip{};  ///< names of passes to leave out
+  std::vector<std::string> skip{};  ///< names of adaptation_steps() to leave out
 };
 
 /// Nodes that run in one precision: a node by itself, a super group, a chain of data movement.

@@ -337,13 +337,14 @@ void apply(const Fusion& fusion, const GraphIndex& graph, GraphEditor& editor) {
 }
 
 /// All patterns of a graph; no node is in two of them.
-std::vector<Fusion> find_all(const Model& model, const GraphIndex& graph) {
+std::vector<Fusion> find_all(const Model& model, const GraphIndex& graph,
+                             const std::set<std::string>& left_out) {
   const Matcher matcher(model, graph);
   std::vector<Fusion> fusions;
   std::set<int> taken;
   for (int node = 0; node < graph.graph().node_size(); ++node) {
     std::optional<Fusion> fusion = matcher.match(node);
-    if (fusion && std::none_of(fusion->nodes.begin(), fusion->nodes.end(),
+    if (fusion && !left_out.contains(fusion->op) && std::none_of(fusion->nodes.begin(), fusion->nodes.end(),
                                [&taken](int n) { return taken.contains(n); })) {
       taken.insert(fusion->nodes.begin(), fusion->nodes.end());
       fusions.push_back(std::move(*fusion));
@@ -362,9 +363,9 @@ Diagnostic note_of(const Fusion& fusion, const GraphIndex& graph) {
 }
 
 /// The version converter knows the pieces, but not operators that are newer than the model.
-void raise_for_patterns(Model& model) {
+void raise_for_patterns(Model& model, const std::set<std::string>& left_out) {
   int opset = model.opset();
-  for (const Fusion& fusion : find_all(model, GraphIndex(model))) {
+  for (const Fusion& fusion : find_all(model, GraphIndex(model), left_out)) {
     opset = std::max(opset, fusion.opset);
   }
   if (opset > model.opset()) {
@@ -374,11 +375,11 @@ void raise_for_patterns(Model& model) {
 
 }  // namespace
 
-int fuse_patterns(Model& model, Diagnostics& diagnostics) {
-  raise_for_patterns(model);
+int fuse_patterns(Model& model, Diagnostics& diagnostics, const std::set<std::string>& left_out) {
+  raise_for_patterns(model, left_out);
   const GraphIndex graph(model);
   GraphEditor editor(model);
-  const std::vector<Fusion> fusions = find_all(model, graph);
+  const std::vector<Fusion> fusions = find_all(model, graph, left_out);
   for (const Fusion& fusion : fusions) {
     diagnostics.push_back(note_of(fusion, graph));
     apply(fusion, graph, editor);
