@@ -1,6 +1,4 @@
 // The options of `halfstep convert`.
-#include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -10,86 +8,27 @@
 
 #include "cli/argument_parts.h"
 #include "cli/command_error.h"
-#include "halfstep/targets/target.h"
+#include "halfstep/targets/backend.h"
 
 namespace halfstep::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kDefaultArch = "v75";
-
-/// What only this command asks.
-struct Choice {
-  std::string backend{};
-  std::string arch{};
-  std::string target{};
-};
-
-std::string lower(std::string text) {
-  std::ranges::transform(text, text.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
-/// "v75" and "75" are the same.
-std::string target_of_arch(const std::string& backend, const std::string& arch) {
-  const std::string version =
-      arch.starts_with("v") || arch.starts_with("V") ? arch.substr(1) : arch;
-  const std::string name = backend + "_v" + version;
-  std::string versions;
-  for (const std::string& shipped : Target::shipped()) {
-    if (shipped == name) {
-      return name;
-    }
-    if (shipped.starts_with(backend + "_v")) {
-      versions += (versions.empty() ? "" : ", ") + shipped.substr(backend.size() + 1);
-    }
-  }
-  throw UsageError("unknown --htp_arch '" + arch + "'", "known are " + versions);
-}
-
-/// The target of --target or --target_backend; without either none.
-std::string chosen_target(const Choice& choice, std::string& remark) {
-  if (!choice.target.empty()) {
-    if (!choice.backend.empty() || !choice.arch.empty()) {
-      throw UsageError("--target and --target_backend both name the target", "give one of them");
-    }
-    return choice.target;
-  }
-  const std::string backend = lower(choice.backend);
-  if (backend.empty() && choice.arch.empty()) {
-    return "none";
-  }
-  if (backend == "htp" || (backend.empty() && !choice.arch.empty())) {
-    if (choice.arch.empty()) {
-      remark = std::string("--htp_arch not given: ") + kDefaultArch;
-    }
-    return target_of_arch("htp", choice.arch.empty() ? kDefaultArch : choice.arch);
-  }
-  if (!choice.arch.empty()) {
-    throw UsageError(
-        "--htp_arch is about the backend HTP, found --target_backend " + choice.backend,
-        "leave it out");
-  }
-  if (backend == "lpai" || backend == "cpu") {
-    return backend;
-  }
-  throw UsageError("unknown --target_backend '" + choice.backend + "'",
-                   "known are HTP, LPAI and CPU");
-}
-
 /// Without -o the result stands beside the model.
 std::string default_output(const QuantizeArguments& a) {
   const fs::path model(a.model);
-  return (model.parent_path() / (model.stem().string() + "_" + a.target + ".onnx")).string();
+  const std::string target = fs::path(a.target).stem().string();  // of a file its name
+  return (model.parent_path() / (model.stem().string() + "_" + target + ".onnx")).string();
 }
 
-void finish(QuantizeArguments& a, const Choice& choice) {
+void finish(QuantizeArguments& a, const TargetChoice& choice) {
   if (a.model.empty()) {
     throw UsageError("no model given", "usage: halfstep convert -i MODEL -o OUT.onnx");
   }
-  a.target = chosen_target(choice, a.target_remark);
+  const ChosenTarget chosen = choose_target(choice);
+  a.target = chosen.name;
+  a.target_remark = chosen.remark;
   if (fs::path(a.output).extension() == ".dlc") {
     throw UsageError("DLC files can't be written yet, found -o " + a.output,
                      "give -o OUT.onnx: the adapted model as Q/DQ");
@@ -107,7 +46,7 @@ void add_convert_command(CLI::App& root, QuantizeArguments& a, std::vector<Subco
   a.command = "convert";
   a.convert = true;
   a.check = false;
-  const auto choice = std::make_shared<Choice>();
+  const auto choice = std::make_shared<TargetChoice>();
   CLI::App* app = root.add_subcommand(
       "convert", "Make a model with encodings run on a target: adapt it, write it");
   app->add_option("-i,--input_network,--input-network", a.model,

@@ -9,41 +9,12 @@
 #include "cli/console.h"
 #include "cli/json_document.h"
 #include "cli/table.h"
-#include "halfstep/support/embedded_data.h"
+#include "halfstep/rules.h"
 #include "halfstep/support/error.h"
 #include "halfstep/support/json.h"
 
 namespace halfstep::cli {
 namespace {
-
-/// A page of docs/rules. Its first line is "# <id>: <title>".
-struct RulePage {
-  std::string id{};
-  std::string title{};
-  std::string text{};
-};
-
-std::vector<RulePage> rule_pages() {
-  constexpr std::string_view kSeparator = ": ";
-  std::vector<RulePage> pages;
-  for (const EmbeddedFile& file : embedded_files()) {
-    if (!file.name.starts_with("rules/")) {
-      continue;
-    }
-    const std::string_view heading = file.content.substr(0, file.content.find('\n'));
-    const std::size_t end = heading.find(kSeparator);
-    if (!heading.starts_with("# ") || end == std::string_view::npos) {
-      throw Error(ErrorKind::internal, std::string(file.name) +
-                                           ": expected '# ID: TITLE', found '" +
-                                           std::string(heading) + "'");
-    }
-    pages.push_back({.id = std::string(heading.substr(2, end - 2)),
-                     .title = std::string(heading.substr(end + kSeparator.size())),
-                     .text = std::string(file.content)});
-  }
-  std::ranges::sort(pages, {}, &RulePage::id);
-  return pages;
-}
 
 const RulePage& find_page(const std::vector<RulePage>& pages, const std::string& id) {
   std::vector<std::string> ids;

@@ -236,7 +236,8 @@ std::string summary_text(const QuantizeSummary& s, const Diagnostics& diagnostic
   }
   foot.add({"time", time_text(s)});
   if (context.dry_run) {
-    foot.add({"written", "nothing (dry run)"});
+    foot.add({"written", "nothing (dry run)" +
+                             std::string(s.placeholders ? "; ranges are placeholders" : "")});
   }
   for (const std::string& file : context.written) {
     foot.add({&file == &context.written.front() ? "written" : "", file});

@@ -15,14 +15,10 @@
 #include "halfstep/core/dtype.h"
 #include "halfstep/support/json.h"
 #include "halfstep/targets/target.h"
+#include "halfstep/targets/target_json.h"
 
 namespace halfstep::cli {
 namespace {
-
-std::string_view when_text(QuantizeWhen when) {
-  constexpr std::array<std::string_view, 4> kTexts = {"never", "always", "between", "weight"};
-  return kTexts[static_cast<std::size_t>(when)];
-}
 
 std::string stages_text(const SuperGroup& group) {
   std::string text;
@@ -31,19 +27,6 @@ std::string stages_text(const SuperGroup& group) {
     for (const std::string& op : stage) {
       text += (&op == &stage.front() ? "" : "|") + op;
     }
-  }
-  return text;
-}
-
-/// "Pad (if mode is constant, if input 2 is 0)"
-std::string condition_text(const DataMovementOp& op) {
-  std::string text;
-  for (const std::string& value : op.values) {
-    text += text.empty() ? "if " + op.attribute + " is " : " or ";
-    text += value.empty() ? "not given" : value;
-  }
-  for (const int input : op.zero_inputs) {
-    text += (text.empty() ? "if input " : ", if input ") + std::to_string(input) + " is 0";
   }
   return text;
 }
@@ -67,7 +50,7 @@ std::string ops_text(const Target& target) {
   }
   std::string text = "quantized ops:\n";
   for (const auto& [rule, list] : groups) {
-    text += "  " + wrapped(std::string(when_text(rule.first)) + ": " + list, 4) + "\n    " +
+    text += "  " + wrapped(std::string(name(rule.first)) + ": " + list, 4) + "\n    " +
             wrapped(rule.second, 4) + "\n";
   }
   return text;
@@ -161,38 +144,6 @@ std::string target_text(const Target& target) {
   return text + groups_text(target);
 }
 
-Json target_json(const Target& target) {
-  Json json = {{"name", target.name()},        {"summary", target.summary()},
-               {"source", target.source()},    {"default_float", name(target.default_float())},
-               {"ops", Json::object()},        {"data_movement", Json::array()},
-               {"super_groups", Json::array()}};
-  json["arch"] = target.arch();
-  json["kernels"] = Json::object();
-  if (target.kernels() != nullptr) {
-    for (const auto& [op, kernels] : target.kernels()->ops) {
-      for (const Kernel& kernel : kernels.kernels) {
-        if (kernel.min_arch <= target.arch()) {
-          json["kernels"][op].push_back({{"types", kernel.text}, {"source", kernel.source}});
-        }
-      }
-    }
-    for (const ChainOp& op : target.kernels()->chains) {
-      json["data_movement"].push_back({{"op", op.op}, {"condition", ""}});
-    }
-  }
-  for (const auto& [op, rule] : target.rules()) {
-    json["ops"][op] = {{"when", when_text(rule.when)}, {"why", rule.why}, {"source", rule.source}};
-  }
-  for (const DataMovementOp& op : target.data_movement()) {
-    json["data_movement"].push_back({{"op", op.op_type}, {"condition", condition_text(op)}});
-  }
-  for (const SuperGroup& group : target.super_groups()) {
-    json["super_groups"].push_back(
-        {{"name", group.name}, {"ops", group.ops}, {"source", group.source}});
-  }
-  return json;
-}
-
 void print_list(const TargetsArguments& arguments, Console& console) {
   Table table({{.title = "target"}, {.title = "summary"}});
   Json list = Json::array();
@@ -220,7 +171,7 @@ int run_targets(const TargetsArguments& arguments, Console& console) {
   const Target target = Target::load(arguments.name);
   if (arguments.common.json) {
     Json document = json_document("targets");
-    document["target"] = target_json(target);
+    document["target"] = to_json(target);
     console.out << json_text(document);
   } else {
     console.out << target_text(target);

@@ -117,11 +117,8 @@ class QuantizeJob {
       take_encodings();
       const GraphIndex graph = prepared_graph();
       const Plan plan = planned(graph);
-      // What is given can be adapted without samples; what is to be measured can only be planned.
-      if (request_.dry_run && !(request_.convert && adapts())) {
-        estimate_sizes(graph, plan);
-        account(graph, given_->table());
-        return finish();
+      if (request_.dry_run) {
+        return rehearse(graph, plan);
       }
       make_node_names_unique(result_.model, result_.diagnostics);
       measure(graph, plan);
@@ -132,12 +129,6 @@ class QuantizeJob {
     }
     if (adapts()) {
       encodings_text = adapt_to_target();
-    }
-    if (request_.dry_run) {
-      write_qdq(result_.model, result_.encodings, qdq_options(), result_.diagnostics);
-      summary().weights_after = weight_bytes(result_.model);
-      summary().size_after = result_.model.serialized_size();
-      return finish();
     }
     write(encodings_text);
     return finish();
@@ -320,23 +311,31 @@ class QuantizeJob {
     return text;
   }
 
-  /// Makes the model that would be written, with placeholders for what samples would tell: their
-  /// values have no influence on its size.
-  void estimate_sizes(const GraphIndex& graph, const Plan& plan) {
-    const Phase phase(summary(), "weights");
-    Diagnostics of_placeholders;
-    CalibrationResult placeholders;
-    for (const ObservedTensor& tensor : observed_tensors(plan)) {
-      placeholders.statistics[tensor.name] = {.range = {.min = {-1}, .max = {1}}, .values = 1};
+  /// A dry run: decides everything and makes the model that would be written, with placeholders for
+  /// what samples would tell. Their values have no influence on sizes and types. The result is the
+  /// float model, and the encodings are those that were given.
+  QuantizeResult rehearse(const GraphIndex& graph, const Plan& plan) {
+    const CalibrationResult measured = placeholder_ranges(plan);
+    summary().placeholders = !measured.statistics.empty();
+    Diagnostics of_placeholders;  // they speak of numbers that nobody measured
+    Diagnostics& told = summary().placeholders ? of_placeholders : result_.diagnostics;
+    Model original = result_.model.clone();
+    make_node_names_unique(result_.model, result_.diagnostics);
+    {
+      const Phase phase(summary(), "weights");
+      result_.encodings = make_encodings(result_.model, graph, plan, given_->table(), measured,
+                                         request_.threads, progress_, told);
     }
-    const EncodingTable encodings =
-        make_encodings(result_.model, graph, plan, given_->table(), placeholders, request_.threads,
-                       progress_, of_placeholders);
-    Model trial = result_.model.clone();
-    make_node_names_unique(trial, of_placeholders);
-    write_qdq(trial, encodings, {.threads = request_.threads}, of_placeholders);
-    summary().size_after = trial.serialized_size();
-    summary().weights_after = weight_bytes(trial);
+    account(graph, result_.encodings);
+    if (adapts()) {
+      (void)adapt_to_target();
+    }
+    write_qdq(result_.model, result_.encodings, qdq_options(), told);
+    summary().weights_after = weight_bytes(result_.model);
+    summary().size_after = result_.model.serialized_size();
+    result_.model = std::move(original);
+    result_.encodings = given_->table();
+    return finish();
   }
 
   void measure(const GraphIndex& graph, const Plan& plan) {

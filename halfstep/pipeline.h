@@ -32,7 +32,7 @@ struct QuantizeRequest {
   std::vector<std::string> exclude{};  ///< globs on node names, tensor names, op types
   std::string target = "cpu";          ///< shipped name or path of a target file
   int threads = 1;
-  bool dry_run = false;   ///< plan and sizes only
+  bool dry_run = false;   ///< decide everything, with placeholders for what samples would tell
   bool check = true;      ///< run the written model and measure it
   bool strict = false;    ///< warnings are errors
   bool lenient = false;   ///< names in `encodings` that the model lacks are warnings
@@ -78,6 +78,7 @@ struct QuantizeSummary {
   std::uint64_t size_before = 0, size_after = 0;  ///< bytes of the files
   std::uint64_t weights_before = 0, weights_after = 0;  ///< bytes of weights
   std::size_t samples = 0;
+  bool placeholders = false;  ///< of a dry run: ranges in messages are made up
   std::vector<TypeRow> types{};
   std::vector<FloatReason> stayed_float{};
   std::vector<OutputError> outputs{};  ///< empty without check
@@ -91,8 +92,8 @@ struct QuantizeSummary {
 [[nodiscard]] Json to_json(const QuantizeSummary& summary);
 
 struct QuantizeResult {
-  Model model;  ///< the Q/DQ model (of a dry run: the float model)
-  EncodingTable encodings;
+  Model model;              ///< the Q/DQ model (of a dry run: the float model)
+  EncodingTable encodings;  ///< of a dry run: what was given
   QuantizeSummary summary;
   Diagnostics diagnostics;
 };

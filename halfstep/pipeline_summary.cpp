@@ -281,11 +281,13 @@ Json to_json(const QuantizeSummary& summary) {
                {"recipe", summary.recipe},
                {"target", summary.target},
                {"engine", summary.engine},
+               {"remark", summary.remark},
                {"size_before", summary.size_before},
                {"size_after", summary.size_after},
                {"weights_before", summary.weights_before},
                {"weights_after", summary.weights_after},
                {"samples", summary.samples},
+               {"placeholders", summary.placeholders},
                {"quantized_activations", summary.quantized_activations},
                {"quantized_weights", summary.quantized_weights},
                {"quantized_biases", summary.quantized_biases}};

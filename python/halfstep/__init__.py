@@ -4,6 +4,7 @@
     print(result.summary)
 
 `quantize` is the whole road; `load`, `calibrate`, `write_qdq` and `write_encodings` are its steps.
+`convert` makes a model with encodings run on a target, `explain` says why it became what it is.
 A `QuantizationSpec` says what is wanted for a tensor, `FakeQuantize` does it to an array, `core`
 has the functions below that, and the observers are those of torch.
 """
@@ -26,6 +27,7 @@ from halfstep._core import (
     write_encodings,
     write_qdq,
 )
+from halfstep._convert import convert, explain, rule, targets
 from halfstep._encodings import (
     apply_encodings,
     convert_encodings,
@@ -129,10 +131,12 @@ __all__ = [
     "__version__",
     "apply_encodings",
     "calibrate",
+    "convert",
     "convert_encodings",
     "core",
     "dequantize",
     "diff_encodings",
+    "explain",
     "extract_encodings",
     "fake_quantize",
     "inspect",
@@ -143,7 +147,9 @@ __all__ = [
     "pack",
     "quantize",
     "read_encodings",
+    "rule",
     "sample_inputs",
+    "targets",
     "unpack",
     "write_encodings",
     "write_qdq",

@@ -52,6 +52,13 @@ def check_flag(name: str, value: object) -> bool:
     return bool(value)
 
 
+def check_text(name: str, value: object) -> str:
+    """A text. Errors: InvalidArgument."""
+    if not isinstance(value, str):
+        _refuse(name, value, "a str")
+    return value
+
+
 def check_texts(name: str, value: object) -> list[str]:
     """A text or several as a list. Errors: InvalidArgument."""
     if isinstance(value, str):

@@ -83,6 +83,8 @@ def quantize(
     check_samples: int = 4,
     strict: bool = False,
     lenient: bool = False,
+    fallback: bool = False,
+    skip: str | Iterable[str] = (),
     force: bool = False,
     cast_inputs: bool = False,
     progress: ProgressCallback | None = None,
@@ -104,10 +106,14 @@ def quantize(
         set: rules as on the command line, such as "tensor:m act=uint16"; later ones win.
         exclude: globs on node names, tensor names and op types that stay float.
         threads: 1 to 1024; the result does not depend on it.
-        dry_run: plan and sizes only.
+        dry_run: decide everything and report it; nothing is written, and no sample is read.
         check: run the result on up to `check_samples` samples and measure it (SQNR in dB).
         strict: warnings are errors.
         lenient: entries of `encodings` for tensors that the model lacks are warnings.
+        fallback: operators whose symmetry or granularity no kernel of the target takes move to the
+            nearest precision that does, instead of being errors.
+        skip: names of steps to leave out, such as "fold-batch-norm" (`halfstep convert` in the
+            documentation of the command lists them).
         force: overwrite existing outputs.
         cast_inputs: allow conversion of samples to the type of the input.
         progress: called with phase, steps done, steps expected. What it raises stops the work.
@@ -135,10 +141,12 @@ def quantize(
     request.check_samples = check_integer("check_samples", check_samples, 1, MOST_CHECK_SAMPLES)
     request.strict = check_flag("strict", strict)
     request.lenient = check_flag("lenient", lenient)
+    request.fallback = check_flag("fallback", fallback)
+    request.skip = check_texts("skip", skip)
     request.force = check_flag("force", force)
     cast_inputs = check_flag("cast_inputs", cast_inputs)
     check_callable("progress", progress)
-    loaded, loading = _load_with_diagnostics(model, strict)
+    loaded, loading = load_with_diagnostics(model, strict)
     runs = calibration is not None and not dry_run
     return _core.quantize(
         loaded,
@@ -192,7 +200,7 @@ def calibrate(
     )
 
 
-def _load_with_diagnostics(
+def load_with_diagnostics(
     model: ModelLike, strict: bool
 ) -> tuple[_core.Model, list[_core.Diagnostic]]:
     """The model, and what is worth saying about its file."""

@@ -5,7 +5,12 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings.h"
+#include "halfstep/convert.h"
+#include "halfstep/explain.h"
 #include "halfstep/inspect.h"
+#include "halfstep/rules.h"
+#include "halfstep/targets/target.h"
+#include "halfstep/targets/target_json.h"
 #include "json.h"
 #include "progress.h"
 #include "samples.h"
@@ -39,8 +44,45 @@ void bind_request(nb::module_& module) {
       .def_rw("check", &QuantizeRequest::check)
       .def_rw("strict", &QuantizeRequest::strict)
       .def_rw("lenient", &QuantizeRequest::lenient)
+      .def_rw("fallback", &QuantizeRequest::fallback)
+      .def_rw("skip", &QuantizeRequest::skip)
       .def_rw("force", &QuantizeRequest::force)
       .def_rw("check_samples", &QuantizeRequest::check_samples);
+}
+
+QuantizeResult convert_model(const Model& model, const ConvertRequest& request,
+                             const Diagnostics& loading, nb::object progress) {
+  PythonProgress reporter(std::move(progress));
+  QuantizeResult result =
+      run_unlocked(reporter, [&] { return convert(model.clone(), request, reporter); });
+  result.diagnostics.insert(result.diagnostics.begin(), loading.begin(), loading.end());
+  return result;
+}
+
+void bind_convert(nb::module_& module) {
+  nb::class_<ConvertRequest>(module, "ConvertRequest", "What convert() is asked to do.")
+      .def(nb::init<>())
+      .def_rw("quantization_overrides", &ConvertRequest::quantization_overrides)
+      .def_prop_rw(
+          "target", [](const ConvertRequest& r) { return r.target.target; },
+          [](ConvertRequest& r, std::string target) { r.target.target = std::move(target); })
+      .def_prop_rw(
+          "target_backend", [](const ConvertRequest& r) { return r.target.backend; },
+          [](ConvertRequest& r, std::string backend) { r.target.backend = std::move(backend); })
+      .def_prop_rw(
+          "htp_arch", [](const ConvertRequest& r) { return r.target.arch; },
+          [](ConvertRequest& r, std::string arch) { r.target.arch = std::move(arch); })
+      .def_rw("output", &ConvertRequest::output)
+      .def_rw("encodings_out", &ConvertRequest::encodings_out)
+      .def_rw("fallback", &ConvertRequest::fallback)
+      .def_rw("skip", &ConvertRequest::skip)
+      .def_rw("threads", &ConvertRequest::threads)
+      .def_rw("dry_run", &ConvertRequest::dry_run)
+      .def_rw("strict", &ConvertRequest::strict)
+      .def_rw("lenient", &ConvertRequest::lenient)
+      .def_rw("force", &ConvertRequest::force);
+  module.def("convert", &convert_model, nb::arg("model"), nb::arg("request"), nb::arg("loading"),
+             nb::kw_only(), nb::arg("progress").none() = nb::none());
 }
 
 PlainDict report_on(const Model& model) {
@@ -50,6 +92,33 @@ PlainDict report_on(const Model& model) {
     report = inspect(model);
   }
   return dict_of(to_json(report));
+}
+
+PlainDict explanation_of(const Model& model, const std::string& name) {
+  Explanation explanation;
+  {
+    const nb::gil_scoped_release unlocked;
+    explanation = explain(model, name);
+  }
+  return dict_of(to_json(explanation));
+}
+
+PlainDict shipped_targets() {
+  Json list = Json::object();
+  for (const std::string& name : Target::shipped()) {
+    list[name] = Target::load(name).summary();
+  }
+  return dict_of(list);
+}
+
+void bind_reports(nb::module_& module) {
+  module.def("inspect", &report_on, nb::arg("model"));
+  module.def("explain", &explanation_of, nb::arg("model"), nb::arg("name"));
+  module.def("rule", [](const std::string& id) { return rule(id).text; }, nb::arg("id"));
+  module.def("targets", &shipped_targets);
+  module.def(
+      "target", [](const std::string& name) { return dict_of(to_json(Target::load(name))); },
+      nb::arg("name"));
 }
 
 }  // namespace
@@ -65,7 +134,8 @@ void bind_pipeline(nb::module_& module) {
           "and why, SQNR in dB, seconds by phase, peak memory in bytes.")
       .def_ro("diagnostics", &QuantizeResult::diagnostics,
               "What was decided or noticed, as Diagnostic objects.");
-  module.def("inspect", &report_on, nb::arg("model"));
+  bind_convert(module);
+  bind_reports(module);
   module.def("quantize", &quantize_model, nb::arg("model"), nb::arg("engine").none(),
              nb::arg("calibration").none(), nb::arg("request"), nb::arg("loading"), nb::kw_only(),
              nb::arg("cast_inputs") = false, nb::arg("progress").none() = nb::none());

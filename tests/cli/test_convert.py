@@ -155,6 +155,8 @@ def test_explain(halfstep, tmp_path):
         (["--target", "none", "--target_backend", "HTP"], "give one of them"),
         (["-o", "model.dlc"], "-o OUT.onnx"),
         (["--fallback", "--dry-run"], "leave it out"),
+        (["--target_backend", "HTP", "--skip", "fold-bais", "--dry-run"], '"fold-bias"'),
+        (["--skip", "super-groups", "--dry-run"], "leave --skip super-groups out"),
     ],
 )
 def test_wrong_usage(halfstep, words, message):
@@ -172,3 +174,83 @@ def test_quantize_for_a_target(halfstep, job):
     document = halfstep(*job.arguments("--target", "htp_v75", "--json")).json
     assert document["summary"]["adapted"]["super_groups"] > 0
     assert document["summary"]["outputs"][0]["sqnr_db"] > 20
+
+
+def test_quantize_for_a_target_dry(halfstep, job):
+    """A dry run decides what the real one does."""
+    words = ("quantize", job.model, "--target", "htp_v75", "--recipe", "a16w8")
+    dry = halfstep(*words, "--dry-run", "--json").json["summary"]
+    assert not job.output.exists() and dry["placeholders"]
+    wet = halfstep(*job.arguments(*words[2:], "--json")).json["summary"]
+    assert dry["adapted"] == wet["adapted"] and dry["adapted"]["super_groups"] > 0
+    assert dry["types"] == wet["types"] and dry["prepared"] == wet["prepared"]
+    assert abs(dry["size_after"] - wet["size_after"]) < 0.1 * wet["size_after"]
+    assert "placeholders" in halfstep(*words, "--dry-run").out
+
+
+def conv_add_norm(path):
+    """Conv, Add of a constant, BatchNormalization, Relu."""
+    rng = np.random.default_rng(3)
+    shapes = {"w": (4, 3, 3, 3), "a": (4, 1, 1), "s": (4,), "t": (4,), "m": (4,), "v": (4,)}
+    constants = [
+        onnx.numpy_helper.from_array(rng.random(shape, np.float32) + 0.5, name)
+        for name, shape in shapes.items()
+    ]
+    nodes = [
+        onnx.helper.make_node("Conv", ["x", "w"], ["c"], "conv"),
+        onnx.helper.make_node("Add", ["c", "a"], ["d"], "add"),
+        onnx.helper.make_node("BatchNormalization", ["d", "s", "t", "m", "v"], ["e"], "norm"),
+        onnx.helper.make_node("Relu", ["e"], ["y"], "relu"),
+    ]
+    x = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [1, 3, 8, 8])
+    y = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [1, 4, 6, 6])
+    graph = onnx.helper.make_graph(nodes, "net", [x], [y], constants)
+    opset = onnx.helper.make_opsetid("", 17)
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[opset], ir_version=8), path)
+    return path
+
+
+def ops(path):
+    skipped = ("Cast", "QuantizeLinear", "DequantizeLinear")
+    return [n.op_type for n in onnx.load(path).graph.node if n.op_type not in skipped]
+
+
+@pytest.mark.parametrize(
+    ("skip", "left"),
+    [
+        ([], ["Conv", "Relu"]),
+        (["fold-batch-norm"], ["Conv", "BatchNormalization", "Relu"]),
+        (["fold-bias"], ["Conv", "Add", "BatchNormalization", "Relu"]),
+        (["fold-bias", "fold-batch-norm"], ["Conv", "Add", "BatchNormalization", "Relu"]),
+    ],
+)
+def test_steps_are_reported_and_can_be_skipped(halfstep, tmp_path, skip, left):
+    model, out = conv_add_norm(tmp_path / "m.onnx"), tmp_path / "o.onnx"
+    words = ["convert", "-i", model, "--target_backend", "HTP", "-o", out, "--json"]
+    document = halfstep(*words, *(word for step in skip for word in ("--skip", step))).json
+    assert ops(out) == left
+    done = {"prepare/fold-bias", "prepare/fold-batch-norm"}
+    done -= {f"prepare/{step}" for step in skip}
+    done -= {"prepare/fold-batch-norm"} if "Add" in left else set()
+    assert document["summary"]["prepared"] == dict.fromkeys(sorted(done), 1)
+    told = halfstep("explain", out, "--json").json["explanation"]["totals"]
+    assert {rule for rule in told if rule.startswith("prepare/")} == done
+    x = np.random.default_rng(4).random((1, 3, 8, 8), np.float32)
+    (wanted,) = ort.InferenceSession(model).run(None, {"x": x})
+    (found,) = ort.InferenceSession(out).run(None, {"x": x})
+    assert sqnr(found, wanted) > 50
+
+
+def test_every_step_can_be_skipped(halfstep, tmp_path):
+    """Also the passes: what is left out is missing, nothing breaks."""
+    page = (Path(__file__).parents[2] / "docs/cli.md").read_text()
+    rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| ")]
+    known = halfstep("convert", "-i", MODEL, "--skip", "?", "--dry-run", code=2).err
+    steps = known.split("known are ")[1].strip().split(", ")
+    assert len(steps) > 10
+    for step in steps:
+        assert any(step in row for row in rows), f"docs/cli.md does not list {step}"
+        out = tmp_path / f"{step}.onnx"
+        words = ("convert", "-i", MODEL, "--encodings", PLAIN, "--target_backend", "HTP")
+        halfstep(*words, "--skip", step, "-o", out)
+        onnx.checker.check_model(out)
