@@ -140,8 +140,8 @@ std::string overrides_head(const EntryAccount& account) {
 std::string prepared_text(const QuantizeSummary& s) {
   std::string text;
   for (const auto& [rule, count] : s.prepared) {
-    text += (text.empty() ? "" : ", ") + rule.substr(rule.find('/') + 1) + " " +
-            std::to_string(count);
+    text +=
+        (text.empty() ? "" : ", ") + rule.substr(rule.find('/') + 1) + " " + std::to_string(count);
   }
   return text;
 }

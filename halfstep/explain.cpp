@@ -100,9 +100,8 @@ std::string encoding_text(const Model& model, const std::string& name) {
 void record_decisions(Model& model, const std::string& target, const Diagnostics& diagnostics) {
   Json json = {{"target", target}, {"decisions", Json::array()}};
   for (const Diagnostic& diagnostic : diagnostics) {
-    if (std::any_of(kFamilies.begin(), kFamilies.end(), [&](std::string_view family) {
-          return diagnostic.rule.starts_with(family);
-        })) {
+    if (std::any_of(kFamilies.begin(), kFamilies.end(),
+                    [&](std::string_view family) { return diagnostic.rule.starts_with(family); })) {
       json["decisions"].push_back({{"severity", severity_text(diagnostic.severity)},
                                    {"rule", diagnostic.rule},
                                    {"subject", diagnostic.subject},

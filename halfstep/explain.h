@@ -10,8 +10,9 @@
 
 namespace halfstep {
 
-/// Keeps the decisions of the adaptation (rules prepare/... and adapt/...) with the model they are about: a JSON
-/// array in its metadata, key halfstep.decisions. Nothing of time, path or host is in it.
+/// Keeps the decisions of the adaptation (rules prepare/... and adapt/...) with the model they are
+/// about: a JSON array in its metadata, key halfstep.decisions. Nothing of time, path or host is in
+/// it.
 void record_decisions(Model& model, const std::string& target, const Diagnostics& diagnostics);
 
 /// What is known about one tensor or node, or about all of them.

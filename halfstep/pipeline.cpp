@@ -183,8 +183,9 @@ class QuantizeJob {
   std::string adapt_to_target() {
     const Phase phase(summary(), "adapt");
     const std::size_t first = result_.diagnostics.size();
-    AdaptResult adapted = adapt(result_.model, std::move(result_.encodings), *target_,
-                                {.fallback = request_.fallback, .skip = request_.skip}, result_.diagnostics);
+    AdaptResult adapted =
+        adapt(result_.model, std::move(result_.encodings), *target_,
+              {.fallback = request_.fallback, .skip = request_.skip}, result_.diagnostics);
     result_.encodings = std::move(adapted.encodings);
     summary().adapted = adapted.totals;
     mark_adapted(first);

@@ -39,8 +39,8 @@ struct QuantizeRequest {
   bool fallback = false;  ///< AdaptOptions::fallback
   /// Names of adaptation_steps() to leave out.
   std::vector<std::string> skip{};
-  bool convert = false;   ///< adapt what is given: that nothing is quantized is no reason to stop
-  bool force = false;     ///< overwrite existing outputs
+  bool convert = false;  ///< adapt what is given: that nothing is quantized is no reason to stop
+  bool force = false;    ///< overwrite existing outputs
   std::size_t check_samples = 4;
 };
 

@@ -25,10 +25,10 @@ void fold_affine(Model& model, const PrepareOptions& options, const std::set<std
 
 std::set<std::string> patterns_left_out(const std::vector<std::string>& skip) {
   std::set<std::string> ops;
-  for (const auto& [step, op] : {std::pair("fuse-gelu", "Gelu"),
-                                 std::pair("fuse-hard-swish", "HardSwish"),
-                                 std::pair("fuse-layer-norm", "LayerNormalization"),
-                                 std::pair("fuse-rms-norm", "RMSNormalization")}) {
+  for (const auto& [step, op] :
+       {std::pair("fuse-gelu", "Gelu"), std::pair("fuse-hard-swish", "HardSwish"),
+        std::pair("fuse-layer-norm", "LayerNormalization"),
+        std::pair("fuse-rms-norm", "RMSNormalization")}) {
     if (is_skipped(skip, step)) {
       ops.insert(op);
     }

@@ -56,10 +56,10 @@ void require_steps(const std::vector<std::string>& skip, const Target& target) {
                                    [&name](const AdaptationStep& s) { return s.name == name; });
     if (step == steps.end()) {
       const std::string closest = closest_match(name, names);
-      throw Error(ErrorKind::invalid_argument,
-                  "no step \"" + name + "\" to skip" +
-                      (closest.empty() ? "; known are " + list
-                                       : "; did you mean \"" + closest + "\"?"));
+      throw Error(
+          ErrorKind::invalid_argument,
+          "no step \"" + name + "\" to skip" +
+              (closest.empty() ? "; known are " + list : "; did you mean \"" + closest + "\"?"));
     }
     require(!step->for_kernels || target.kernels() != nullptr,
             "step \"" + name + "\" does not run for target " + target.name() +

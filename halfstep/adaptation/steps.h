@@ -12,8 +12,8 @@ namespace halfstep {
 struct AdaptationStep {
   std::string_view name;
   std::string_view summary;
-  std::string_view rule;     ///< of the diagnostics that tell what it did, by its beginning
-  bool for_kernels = true;   ///< runs only for targets with tables of kernels
+  std::string_view rule;    ///< of the diagnostics that tell what it did, by its beginning
+  bool for_kernels = true;  ///< runs only for targets with tables of kernels
 };
 
 /// The steps that can be left out, in the order in which they run: what prepares the graph, then

@@ -54,8 +54,8 @@ ChosenTarget choose_target(const TargetChoice& choice) {
   }
   require(choice.arch.empty(), "htp_arch is about the backend HTP, found target_backend " +
                                    choice.backend + "; leave it out");
-  require(backend == "lpai" || backend == "cpu", "unknown target_backend '" + choice.backend +
-                                                     "'; known are HTP, LPAI and CPU");
+  require(backend == "lpai" || backend == "cpu",
+          "unknown target_backend '" + choice.backend + "'; known are HTP, LPAI and CPU");
   return {.name = backend, .remark = ""};
 }
 

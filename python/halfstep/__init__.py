@@ -10,6 +10,7 @@ has the functions below that, and the observers are those of torch.
 """
 
 from halfstep import _core, core
+from halfstep._convert import convert, explain, rule, targets
 from halfstep._core import (
     CalibrationResult,
     Diagnostic,
@@ -27,7 +28,6 @@ from halfstep._core import (
     write_encodings,
     write_qdq,
 )
-from halfstep._convert import convert, explain, rule, targets
 from halfstep._encodings import (
     apply_encodings,
     convert_encodings,

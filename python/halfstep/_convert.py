@@ -146,7 +146,7 @@ def explain(model: ModelLike, name: str | None = None) -> dict[str, Any]:
     return _core.explain(load(model), _optional_text("name", name))
 
 
-def rule(id: str) -> str:  # noqa: A002: the word of the command
+def rule(id: str) -> str:
     """The page about a diagnostic: what happened, why, what to do.
 
     Parameters

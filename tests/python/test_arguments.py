@@ -35,6 +35,8 @@ import halfstep
         ("check", 1, ["int"]),
         ("strict", None, ["NoneType"]),
         ("lenient", "no", ["str"]),
+        ("fallback", "no", ["str"]),
+        ("skip", [1], ["skip[0]", "int"]),
         ("force", "no", ["str"]),
         ("cast_inputs", 0, ["int"]),
         ("progress", 7, ["int", "callable"]),

@@ -19,7 +19,7 @@ namespace halfstep {
 namespace {
 
 constexpr int kBiasSlot = 2;
-constexpr int kBroadcastSince = 7;              // opset: before, Add and Gemm broadcast otherwise
+constexpr int kBroadcastSince = 7;             // opset: before, Add and Gemm broadcast otherwise
 constexpr std::int64_t kOverridableSince = 4;  // IR version: before, initializers are inputs
 
 struct Fold {
@@ -43,9 +43,7 @@ bool has_bias(const onnx::NodeProto& node) {
 }
 
 /// Types whose values float32 holds.
-bool fits_float(int type) {
-  return is_float_type(type) && type != onnx::TensorProto::DOUBLE;
-}
+bool fits_float(int type) { return is_float_type(type) && type != onnx::TensorProto::DOUBLE; }
 
 /// The values of a constant that holds one number per channel, or one for all. `rank` is that of
 /// the tensor it is added to, `axis` the channel's there. Empty if it is anything else.

@@ -344,8 +344,9 @@ std::vector<Fusion> find_all(const Model& model, const GraphIndex& graph,
   std::set<int> taken;
   for (int node = 0; node < graph.graph().node_size(); ++node) {
     std::optional<Fusion> fusion = matcher.match(node);
-    if (fusion && !left_out.contains(fusion->op) && std::none_of(fusion->nodes.begin(), fusion->nodes.end(),
-                               [&taken](int n) { return taken.contains(n); })) {
+    if (fusion && !left_out.contains(fusion->op) &&
+        std::none_of(fusion->nodes.begin(), fusion->nodes.end(),
+                     [&taken](int n) { return taken.contains(n); })) {
       taken.insert(fusion->nodes.begin(), fusion->nodes.end());
       fusions.push_back(std::move(*fusion));
     }

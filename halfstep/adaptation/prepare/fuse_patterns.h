@@ -17,8 +17,8 @@ namespace halfstep {
 /// The result keeps the name of the last node's output; the inner tensors are gone, so a pattern
 /// with an inner tensor that is read elsewhere, or is a graph output, stays as it is. The opset is
 /// raised where an operator needs it. Targets run these operators as one, with better accuracy than
-/// the pieces. `left_out` names operators that are not looked for. Returns how many were found; each
-/// is a note in `diagnostics`.
+/// the pieces. `left_out` names operators that are not looked for. Returns how many were found;
+/// each is a note in `diagnostics`.
 int fuse_patterns(Model& model, Diagnostics& diagnostics,
                   const std::set<std::string>& left_out = {});
 
