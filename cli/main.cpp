@@ -2,6 +2,7 @@
 #include <iostream>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/output_file.h"
+#include "cli/worker.h"
 
 int main(int argc, char** argv) {
   using namespace halfstep::cli;  // NOLINT(google-build-using-namespace): the command is nothing
@@ -16,6 +18,9 @@ int main(int argc, char** argv) {
   // A reader that leaves and a file that grows too large are errors of write(), not our end.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
+  if (argc >= 2 && std::string_view(argv[1]) == "_worker") {
+    return run_worker({argv + 2, argv + argc});
+  }
   const Environment environment = read_environment();
   const bool terminal = isatty(STDERR_FILENO) == 1 && !environment.dumb_terminal;
   std::ostringstream out;

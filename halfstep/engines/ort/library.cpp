@@ -9,6 +9,7 @@
 
 #include <dlfcn.h>
 
+#include "halfstep/engines/package_roots.h"
 #include "halfstep/support/error.h"
 
 namespace halfstep::ort {
@@ -23,56 +24,16 @@ struct OpenedLibrary {
   const OrtApiBase* base = nullptr;
 };
 
-/// Entries of a folder whose names start so, last name first; none if the folder can't be read.
-std::vector<fs::path> entries(const fs::path& folder, std::string_view prefix) {
-  std::vector<fs::path> found;
-  std::error_code error;
-  for (auto entry = fs::directory_iterator(folder, error);
-       !error && entry != fs::directory_iterator(); entry.increment(error)) {
-    if (entry->path().filename().string().starts_with(prefix)) {
-      found.push_back(entry->path());
-    }
-  }
-  std::sort(found.rbegin(), found.rend());
-  return found;
-}
-
-/// Folders that hold this code: the shared object it is linked into, and the program.
-std::vector<fs::path> own_folders() {
-  std::vector<fs::path> folders;
-  std::error_code error;
-  Dl_info self{};
-  if (dladdr(reinterpret_cast<const void*>(&own_folders), &self) != 0 && self.dli_fname) {
-    folders.push_back(fs::weakly_canonical(self.dli_fname, error).parent_path());
-  }
-  const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
-  if (!program.empty() && (folders.empty() || program != folders.front())) {
-    folders.push_back(program);
-  }
-  return folders;
-}
-
 class Finder {
  public:
   /// Looks for the library in one folder. Every folder is remembered for the message.
   bool in_folder(const fs::path& folder) {
-    const std::vector<fs::path> files = entries(folder, "libonnxruntime.so");
+    const std::vector<fs::path> files = entries_with_prefix(folder, "libonnxruntime.so");
     if (files.empty()) {
       note(folder.string() + ": no libonnxruntime.so*");
     }
     return std::any_of(files.begin(), files.end(),
                        [&](const fs::path& file) { return open(file.string()); });
-  }
-
-  /// <environment>/lib/python3*/site-packages/onnxruntime/capi
-  bool in_environment(const fs::path& environment) {
-    const std::vector<fs::path> versions = entries(environment / "lib", "python3");
-    if (versions.empty()) {
-      note((environment / "lib/python3*").string() + ": no such folder");
-    }
-    return std::any_of(versions.begin(), versions.end(), [&](const fs::path& version) {
-      return in_folder(version / "site-packages/onnxruntime/capi");
-    });
   }
 
   bool open(const std::string& path) {
@@ -105,20 +66,9 @@ class Finder {
 };
 
 bool find_beside_us(Finder& finder) {
-  for (const fs::path& folder : own_folders()) {
-    if (finder.in_folder((folder / "../onnxruntime/capi").lexically_normal()) ||
-        finder.in_environment(folder.parent_path())) {
-      return true;
-    }
-    // A build inside the source tree: the environment that the set-up made is in a folder above.
-    for (fs::path above = folder; above.has_relative_path(); above = above.parent_path()) {
-      std::error_code error;
-      if (fs::exists(above / ".venv/pyvenv.cfg", error) && finder.in_environment(above / ".venv")) {
-        return true;
-      }
-    }
-  }
-  return false;
+  return std::ranges::any_of(package_roots(), [&](const fs::path& root) {
+    return finder.in_folder(root / "onnxruntime/capi");
+  });
 }
 
 OpenedLibrary find_library(const std::string& library) {
