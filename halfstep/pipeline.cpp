@@ -18,6 +18,7 @@
 #include "halfstep/outputs/encodings_json.h"
 #include "halfstep/outputs/float16_onnx.h"
 #include "halfstep/outputs/qdq_onnx.h"
+#include "halfstep/outputs/qnn_provider_form.h"
 #include "halfstep/pipeline_check.h"
 #include "halfstep/pipeline_prepare.h"
 #include "halfstep/pipeline_summary.h"
@@ -175,6 +176,9 @@ class QuantizeJob {
   }
 
   [[nodiscard]] bool adapts() const { return target_->kernels() != nullptr; }
+  [[nodiscard]] const EncodingTable& written_table() const {
+    return adapts() ? written_ : result_.encodings;
+  }
   [[nodiscard]] QdqOptions qdq_options() const {
     return {.threads = request_.threads, .engine_barriers = !adapts()};
   }
@@ -209,8 +213,11 @@ class QuantizeJob {
         text = write_encodings(result_.encodings, graph);
       }
     }
+    written_ = result_.encodings;
+    shape_for_qnn_provider(result_.model, written_, result_.diagnostics);
+    pair_inner_tensors(result_.model, adapted.inner, written_, result_.diagnostics);
     record_decisions(result_.model, target_->name(), result_.diagnostics);
-    write_float16(result_.model, result_.encodings);
+    write_float16(result_.model, written_);
     return text;
   }
 
@@ -418,7 +425,7 @@ class QuantizeJob {
   void write(const std::string& encodings_text) {
     {
       const Phase phase(summary(), "write");
-      write_qdq(result_.model, result_.encodings, qdq_options(), result_.diagnostics);
+      write_qdq(result_.model, written_table(), qdq_options(), result_.diagnostics);
       summary().weights_after = weight_bytes(result_.model);
     }
     std::optional<AtomicFile> model_file;
@@ -470,6 +477,7 @@ class QuantizeJob {
   Progress& progress_;
   QuantizeResult result_;
   std::optional<Target> target_{};
+  EncodingTable written_{};  // of an adapted model: as its file stores it
   std::optional<GivenEncodings> given_{};
   std::optional<QuantizedCheck> check_{};
 };

@@ -1,7 +1,9 @@
 #include "halfstep/adaptation/adapt.h"
 
 #include <array>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "halfstep/adaptation/passes/passes.h"
 #include "halfstep/adaptation/steps.h"
@@ -39,6 +41,33 @@ void count(AdaptationState& state, std::size_t first) {
   }
 }
 
+/// Nodes that no graph output depends on: there is nothing to decide about them.
+void remove_unused(Model& model, Diagnostics& diagnostics) {
+  const GraphIndex graph(model);
+  GraphEditor editor(model);
+  std::vector<bool> needed(static_cast<std::size_t>(graph.graph().node_size()), false);
+  for (int i = graph.graph().node_size() - 1; i >= 0; --i) {
+    const auto& outputs = graph.graph().node(i).output();
+    const auto is_read = [&](const std::string& tensor) {
+      const auto readers = graph.consumers(tensor);
+      return graph.is_graph_output(tensor) ||
+             std::any_of(readers.begin(), readers.end(), [&needed](const Consumer& reader) {
+               return needed[static_cast<std::size_t>(reader.node)];
+             });
+    };
+    needed[static_cast<std::size_t>(i)] = std::any_of(outputs.begin(), outputs.end(), is_read);
+    if (!needed[static_cast<std::size_t>(i)]) {
+      editor.remove_node(i);
+      diagnostics.push_back({.severity = Severity::note,
+                             .rule = "adapt/unused-node",
+                             .subject = outputs.empty() ? "" : outputs[0],
+                             .message = graph.label(i) +
+                                        " is left out: no output of the model depends on it"});
+    }
+  }
+  editor.apply();
+}
+
 }  // namespace
 
 std::span<const AdaptationPass> adaptation_passes() noexcept { return kPasses; }
@@ -50,6 +79,7 @@ AdaptResult adapt(Model& model, EncodingTable requested, const Target& target,
     return {.encodings = std::move(requested)};
   }
   const std::size_t first = diagnostics.size();
+  remove_unused(model, diagnostics);
   const GraphIndex graph(model);
   AdaptationState state(model, graph, target, std::move(requested), options, diagnostics);
   for (const AdaptationPass& pass : kPasses) {

@@ -58,7 +58,8 @@ class Search {
         operands_(operands),
         outputs_(outputs),
         bounds_(bounds),
-        weighted_(has_weight_rules(facts_, lowered_.op())) {}
+        weighted_(has_weight_rules(facts_, lowered_.op())),
+        rank_(rank_of_first(state, node)) {}
 
   KernelSearch run() {
     std::vector<KernelChoice> candidates;
@@ -91,13 +92,24 @@ class Search {
     if (search.refusal.check == 0) {
       search.refusal = {.check = 5,
                         .text = "no kernel of " + lowered_.op() + " takes " + asked_for() +
-                                "; nearest: " + nearest()};
+                                "; nearest kernels: " + nearest()};
     }
     return search;
   }
 
  private:
   static constexpr int kSkipped = -1;
+  static constexpr std::string_view kFallbackHint =
+      "; --fallback moves the op to the nearest precision that takes it; nearest kernels: ";
+
+  static int rank_of_first(const AdaptationState& state, int node) {
+    const std::vector<int>& slots = state.lowered[static_cast<std::size_t>(node)].operands;
+    if (slots.empty()) {
+      return 0;
+    }
+    const TensorType type = state.graph.type(state.node(node).input(slots[0]));
+    return type.shape ? static_cast<int>(type.shape->size()) : 0;
+  }
 
   [[nodiscard]] bool is_plain(std::size_t operand) const {
     const std::string& tensor = state_.node(node_).input(lowered_.operands[operand]);
@@ -152,13 +164,7 @@ class Search {
       choice.in.push_back(KernelType::plain);
       return set.has(KernelType::plain);
     }
-    TypeSet allowed = set;
-    if (operand == 0 && bounds_.in) {
-      allowed = TypeSet();
-      if (set.has(*bounds_.in)) {
-        allowed.add(*bounds_.in);
-      }
-    }
+    TypeSet allowed = operand == 0 ? of_first_operand(set) : set;
     if (weighted_ && operand == kBiasOperand) {
       allowed = bias_types(set, choice.in[0]);
     }
@@ -171,6 +177,20 @@ class Search {
     (weight ? choice.weight_rise : choice.rise) += found->second.rise;
     choice.flips += found->second.flips_sign ? 1 : 0;
     return true;
+  }
+
+  /// Types of a row's first operand that the unit, the operator's rank and its lowering allow.
+  [[nodiscard]] TypeSet of_first_operand(const TypeSet& set) const {
+    TypeSet allowed;
+    for (const KernelType type : kTypes) {
+      const auto limit = op_.max_rank.find(type);
+      const bool fits_rank = limit == op_.max_rank.end() || rank_ <= limit->second;
+      if (set.has(type) && fits_rank && (!bounds_.in || type == *bounds_.in) &&
+          (lowered_.row->activations.empty() || lowered_.row->activations.has(type))) {
+        allowed.add(type);
+      }
+    }
+    return allowed;
   }
 
   [[nodiscard]] TypeSet bias_types(const TypeSet& set, KernelType activation) const {
@@ -280,11 +300,11 @@ class Search {
     if (other_symmetry) {
       return {.check = 1,
               .text = what + "only symmetric weights " + std::string(name(granularity_of(weight))) +
-                      ", found " + describe(weight)};
+                      ", found " + describe(weight) + std::string(kFallbackHint) + nearest()};
     }
     return {.check = 2,
             .text = what + std::to_string(width) + "-bit weights only " + taken + ", found " +
-                    describe(weight)};
+                    describe(weight) + std::string(kFallbackHint) + nearest()};
   }
 
   [[nodiscard]] bool precision_fits(const WeightRule& rule, const KernelChoice& choice,
@@ -375,16 +395,58 @@ class Search {
     return text;
   }
 
+  /// How far a row is from what was asked for: steps of precedence, and signs.
+  [[nodiscard]] int distance(const Kernel& kernel) const {
+    constexpr int kStep = 4, kMissing = 100;
+    int total = 0;
+    const auto add = [&total](const TypeSet* set, const Encoding* wish) {
+      int best = kMissing;
+      for (const KernelType type : kTypes) {
+        const std::optional<Dtype> dtype = dtype_of(type);
+        if (set == nullptr || !set->has(type) || !dtype) {
+          continue;
+        }
+        const int steps =
+            wish == nullptr ? 0 : std::abs(precedence(*dtype) - precedence(wish->dtype));
+        const bool flips = wish != nullptr && is_integer(*dtype) && is_integer(wish->dtype) &&
+                           is_signed_integer(*dtype) != is_signed_integer(wish->dtype);
+        best = std::min(best, kStep * steps + (flips ? 1 : 0));
+      }
+      total += wish == nullptr ? 0 : best;
+    };
+    for (std::size_t i = 0; i < operands_.size(); ++i) {
+      add(at(kernel.in, i), operands_[i]);
+    }
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+      add(at(kernel.out, i), outputs_[i]);
+    }
+    return total;
+  }
+
+  /// The rows nearest to what was asked for, nearest first.
   [[nodiscard]] std::string nearest() const {
-    std::string text;
-    std::size_t shown = 0;
+    std::vector<std::pair<int, const Kernel*>> rows;
     for (const Kernel& kernel : op_.kernels) {
-      if (usable(kernel, state_.target.arch()) && shown < kNearestShown) {
-        text += (shown == 0 ? "" : ", ") + kernel.text;
-        ++shown;
+      if (usable(kernel, state_.target.arch())) {
+        rows.emplace_back(distance(kernel), &kernel);
       }
     }
-    return text.empty() ? "none on arch " + std::to_string(state_.target.arch()) : text;
+    if (rows.empty()) {
+      return "none on arch " + std::to_string(state_.target.arch());
+    }
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::string text;
+    for (std::size_t i = 0; i < std::min(rows.size(), kNearestShown); ++i) {
+      text += (i == 0 ? "" : ", ") + rows[i].second->text;
+    }
+    for (const auto& [type, rank] : op_.max_rank) {
+      if (rank_ > rank) {
+        return text + " (at most rank " + std::to_string(rank) + ", found rank " +
+               std::to_string(rank_) + ")";
+      }
+    }
+    return text;
   }
 
   const AdaptationState& state_;
@@ -396,6 +458,7 @@ class Search {
   const std::vector<const Encoding*>& outputs_;
   ActivationBounds bounds_;
   bool weighted_;
+  int rank_;  ///< of the first operand; 0: unknown
 };
 
 }  // namespace

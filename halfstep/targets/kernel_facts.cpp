@@ -198,9 +198,10 @@ FixedEncoding read_fixed(const TypeNames& names, const JsonReader& reader) {
           .source = reader.text("source")};
 }
 
-Lowering read_lowering(const JsonReader& reader) {
+Lowering read_lowering(const TypeNames& names, const JsonReader& reader) {
   reader.allow_only({"onnx", "domain", "op", "rank", "constant_inputs", "attributes", "weight_rank",
-                     "depthwise", "plain_gemm", "blocks", "variadic", "operands", "source"});
+                     "depthwise", "plain_gemm", "blocks", "variadic", "operands", "activations",
+                     "source"});
   Lowering lowering{.onnx = reader.texts("onnx"),
                     .domain = reader.text_or("domain", ""),
                     .op = reader.text("op"),
@@ -214,6 +215,9 @@ Lowering read_lowering(const JsonReader& reader) {
                     .source = reader.text("source")};
   if (reader.has("weight_rank")) {
     lowering.weight_rank = small_integer(reader, "weight_rank");
+  }
+  if (reader.has("activations")) {
+    lowering.activations = type_set(names, reader, "activations");
   }
   if (reader.has("attributes")) {
     const JsonReader attributes = reader.object("attributes");
@@ -282,7 +286,7 @@ KernelFacts read_kernel_facts(const JsonReader& file) {
     facts.ops[op] = read_op(names, ops.object(op));
   }
   for (const JsonReader& entry : file.objects("lowering")) {
-    facts.lowering.push_back(read_lowering(entry));
+    facts.lowering.push_back(read_lowering(names, entry));
     if (!facts.ops.contains(facts.lowering.back().op)) {
       entry.fail("op", "an operator of \"kernels\"");
     }

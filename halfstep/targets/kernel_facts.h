@@ -106,6 +106,7 @@ struct Lowering {
   bool blocks = false;          ///< the weight has an encoding per block or LPBQ
   bool variadic = false;        ///< every input is an operand of the first operand's kind
   std::vector<int> operands{};  ///< ONNX input of each operand; empty: as they come
+  TypeSet activations{};        ///< of the first operand; empty: all that the kernels take
   std::string source{};
 };
 
