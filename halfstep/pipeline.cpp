@@ -338,7 +338,7 @@ class QuantizeJob {
     if (adapts()) {
       (void)adapt_to_target();
     }
-    write_qdq(result_.model, result_.encodings, qdq_options(), told);
+    write_qdq(result_.model, written_table(), qdq_options(), told);
     summary().weights_after = weight_bytes(result_.model);
     summary().size_after = result_.model.serialized_size();
     result_.model = std::move(original);

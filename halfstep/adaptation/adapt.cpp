@@ -58,11 +58,11 @@ void remove_unused(Model& model, Diagnostics& diagnostics) {
     needed[static_cast<std::size_t>(i)] = std::any_of(outputs.begin(), outputs.end(), is_read);
     if (!needed[static_cast<std::size_t>(i)]) {
       editor.remove_node(i);
-      diagnostics.push_back({.severity = Severity::note,
-                             .rule = "adapt/unused-node",
-                             .subject = outputs.empty() ? "" : outputs[0],
-                             .message = graph.label(i) +
-                                        " is left out: no output of the model depends on it"});
+      diagnostics.push_back(
+          {.severity = Severity::note,
+           .rule = "adapt/unused-node",
+           .subject = outputs.empty() ? "" : outputs[0],
+           .message = graph.label(i) + " is left out: no output of the model depends on it"});
     }
   }
   editor.apply();

@@ -35,8 +35,7 @@ struct ChangedUse {
 
 /// int8 per channel that holds code x block scale, if it fits.
 std::optional<Encoding> expanded_lpbq(const Encoding& encoding) {
-  const auto largest =
-      *std::max_element(encoding.block_scale.begin(), encoding.block_scale.end());
+  const auto largest = *std::max_element(encoding.block_scale.begin(), encoding.block_scale.end());
   const auto* lpbq = std::get_if<Lpbq>(&encoding.granularity);
   const int half = 1 << (bits(encoding.dtype) - 1);
   if (lpbq == nullptr || half * static_cast<int>(largest) > kLargestInt8 + 1) {
@@ -102,9 +101,10 @@ class FormFinder {
     if (!encoding->block_scale.empty() &&
         (proto.op_type() != "MatMul" || index_.consumers(tensor).size() > 1)) {
       std::optional<Encoding> wide = expanded_lpbq(*encoding);
-      return wide ? std::optional(Form{.encoding = std::move(*wide),
-                                       .rule = "write/lpbq-as-int8",
-                                       .why = "the provider knows LPBQ for a MatMul that is alone to read it"})
+      return wide ? std::optional(Form{
+                        .encoding = std::move(*wide),
+                        .rule = "write/lpbq-as-int8",
+                        .why = "the provider knows LPBQ for a MatMul that is alone to read it"})
                   : std::nullopt;
     }
     if (is_grouped_transpose(proto) && bits(encoding->dtype) < 8 && !encoding->half_step) {
@@ -171,8 +171,8 @@ class FormWriter {
     }
   }
 
-  void set(const FormFinder& finder, const std::string& tensor,
-           const std::vector<ChangedUse>& uses, const Encoding& encoding) {
+  void set(const FormFinder& finder, const std::string& tensor, const std::vector<ChangedUse>& uses,
+           const Encoding& encoding) {
     for (const ChangedUse& use : uses) {
       table_.erase_use(key(finder, use));
     }
@@ -199,21 +199,20 @@ class FormWriter {
     if (!values.empty()) {
       std::vector<float> result(values.size());
       fake_quantize(TensorView<const float>(values.data(), shape),
-                    bind(encoding, shape, Role::weight),
-                    TensorView<float>(result.data(), shape));
+                    bind(encoding, shape, Role::weight), TensorView<float>(result.data(), shape));
       std::memcpy(bytes.data(), result.data(), bytes.size());
     }
     return bytes;
   }
 
   void note(const std::string& tensor, const Encoding& from, const Form& form) {
-    diagnostics_.push_back(
-        {.severity = Severity::note,
-         .rule = std::string(form.rule),
-         .subject = tensor,
-         .message = "constant '" + tensor + "' is written as " +
-                    std::string(name(form.encoding.dtype)) + " with the values that " +
-                    std::string(name(from.dtype)) + " rounds to: " + std::string(form.why)});
+    diagnostics_.push_back({.severity = Severity::note,
+                            .rule = std::string(form.rule),
+                            .subject = tensor,
+                            .message = "constant '" + tensor + "' is written as " +
+                                       std::string(name(form.encoding.dtype)) +
+                                       " with the values that " + std::string(name(from.dtype)) +
+                                       " rounds to: " + std::string(form.why)});
   }
 
   Model& model_;

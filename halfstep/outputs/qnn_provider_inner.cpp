@@ -16,16 +16,15 @@ struct Range {
 
 Range range_of(const Encoding& encoding) {
   const double scale = encoding.scale[0];
-  const auto zero =
-      encoding.zero_point.empty() ? 0.0 : static_cast<double>(encoding.zero_point[0]);
+  const auto zero = encoding.zero_point.empty() ? 0.0 : static_cast<double>(encoding.zero_point[0]);
   return {.low = (info(encoding.dtype).lowest - zero) * scale,
           .high = (info(encoding.dtype).highest - zero) * scale};
 }
 
 /// Inputs of a HardSwish, y = x relu6(x + 3) / 6, whose outputs lie in a range: below -3 all are 0.
 Range before_hard_swish(Range output) {
-  const double high = output.high < 3 ? (std::sqrt(9 + 24 * std::max(output.high, 0.0)) - 3) / 2
-                                      : output.high;
+  const double high =
+      output.high < 3 ? (std::sqrt(9 + 24 * std::max(output.high, 0.0)) - 3) / 2 : output.high;
   return {.low = -3, .high = high};
 }
 
