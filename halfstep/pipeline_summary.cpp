@@ -308,7 +308,8 @@ Json to_json(const QuantizeSummary& summary) {
                        {"propagated", totals.propagated},
                        {"adapted", totals.adapted},
                        {"converts", totals.converts},
-                       {"super_groups", totals.super_groups}};
+                       {"super_groups", totals.super_groups},
+                       {"movement_groups", totals.movement_groups}};
   }
   json["overrides"] = summary.overrides ? to_json(*summary.overrides) : Json();
   json["stayed_float"] = Json::array();

@@ -1,11 +1,13 @@
 #include "halfstep/adaptation/adapt.h"
 
 #include <array>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "halfstep/adaptation/passes/passes.h"
+#include "halfstep/adaptation/prepare/movement_groups.h"
 #include "halfstep/adaptation/steps.h"
 
 namespace halfstep {
@@ -25,6 +27,15 @@ constexpr std::array<AdaptationPass, 5> kPasses = {{
      insert_converts},
     {"static-tensors", "encodings of constants and biases", kSpecification, encode_static_tensors},
 }};
+
+void run_passes(AdaptationState& state) {
+  for (const AdaptationPass& pass : kPasses) {
+    if (!is_skipped(state.options.skip, pass.name)) {
+      pass.run(state);
+    }
+  }
+  state.editor.apply();
+}
 
 void count(AdaptationState& state, std::size_t first) {
   for (std::size_t i = first; i < state.diagnostics.size(); ++i) {
@@ -80,18 +91,30 @@ AdaptResult adapt(Model& model, EncodingTable requested, const Target& target,
   }
   const std::size_t first = diagnostics.size();
   remove_unused(model, diagnostics);
-  const GraphIndex graph(model);
-  AdaptationState state(model, graph, target, std::move(requested), options, diagnostics);
-  for (const AdaptationPass& pass : kPasses) {
-    if (!is_skipped(options.skip, pass.name)) {
-      pass.run(state);
-    }
+  auto graph = std::make_unique<GraphIndex>(model);
+  MovementGroups groups;
+  const int collapsed = is_skipped(options.skip, "movement-groups")
+                            ? 0
+                            : groups.collapse(model, *graph, requested, target, diagnostics);
+  if (collapsed > 0) {
+    graph = std::make_unique<GraphIndex>(model);
   }
-  state.editor.apply();
+  AdaptationState state(model, *graph, target, std::move(requested), options, diagnostics);
+  groups.reserve_names(state.names);
+  try {
+    run_passes(state);
+  } catch (...) {
+    groups.expand(model);
+    throw;
+  }
+  groups.expand(model);
   count(state, first);
-  return {.encodings = std::move(state.result),
-          .totals = state.totals,
-          .inner = std::move(state.inner)};
+  state.totals.movement_groups = collapsed;
+  AdaptResult result{.encodings = std::move(state.result),
+                     .totals = state.totals,
+                     .inner = std::move(state.inner)};
+  result.inner.insert(groups.inner().begin(), groups.inner().end());
+  return result;
 }
 
 }  // namespace halfstep

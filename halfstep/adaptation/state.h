@@ -43,7 +43,8 @@ struct OperandTypes {
 
 /// How often what happened, for the closing account.
 struct AdaptTotals {
-  int default_float = 0, propagated = 0, adapted = 0, converts = 0, super_groups = 0;
+  int default_float = 0, propagated = 0, adapted = 0, converts = 0, super_groups = 0,
+      movement_groups = 0;
 };
 
 /// What the passes know and decide about one model. Decisions that change the graph are collected

@@ -9,7 +9,7 @@
 namespace halfstep {
 namespace {
 
-constexpr std::array<AdaptationStep, 9> kPrepare = {{
+constexpr std::array<AdaptationStep, 10> kPrepare = {{
     {"inline-functions", "local functions with weights are written out at every call",
      "prepare/inline-function", false},
     {"fold-constants", "what nodes compute from constants alone is computed once",
@@ -27,6 +27,8 @@ constexpr std::array<AdaptationStep, 9> kPrepare = {{
      "prepare/fuse-pattern"},
     {"fuse-rms-norm", "pieces that compute RMSNormalization become one operator",
      "prepare/fuse-pattern"},
+    {"movement-groups", "nodes that together only move data run as one operator",
+     "adapt/movement-group"},
 }};
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <onnx/checker.h>
 
 #include "halfstep/model/blob.h"
+#include "halfstep/model/qti_ops.h"
 #include "halfstep/model/visit.h"
 #include "halfstep/support/error.h"
 
@@ -163,6 +164,7 @@ bool is_utf8(std::string_view text) noexcept {
 }
 
 void check_model(const onnx::ModelProto& model) {
+  register_qti_ops();
   if (model.ir_version() > onnx::IR_VERSION) {
     throw Error(ErrorKind::unsupported,
                 "the model has IR version " + std::to_string(model.ir_version()) +

@@ -14,6 +14,7 @@
 #include <onnx/shape_inference/implementation.h>
 
 #include "halfstep/model/op_facts.h"
+#include "halfstep/model/qti_ops.h"
 #include "halfstep/model/visit.h"
 
 namespace halfstep {
@@ -104,6 +105,7 @@ TensorType type_of(const onnx::TypeProto& type) {
 // Types that shape inference finds, on a copy without weights. A model on which it fails keeps what
 // the file says.
 onnx::GraphProto infer(const Model& model) {
+  register_qti_ops();
   const auto attempt = [&model](bool propagate) {
     onnx::ModelProto copy = model.proto();
     const onnx::ShapeInferenceOptions options(false, 0, propagate);

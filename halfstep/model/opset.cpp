@@ -18,6 +18,7 @@
 #include "halfstep/model/merge_converted.h"
 #include "halfstep/model/model.h"
 #include "halfstep/model/op_facts.h"
+#include "halfstep/model/qti_ops.h"
 #include "halfstep/model/visit.h"
 #include "halfstep/support/error.h"
 
@@ -81,6 +82,7 @@ std::string one_line(const char* text) {
 
 // Some adapters want shapes; where inference fails they say so themselves.
 onnx::ModelProto with_shapes(onnx::ModelProto model) {
+  register_qti_ops();
   onnx::ModelProto inferred = model;
   try {
     onnx::shape_inference::InferShapes(inferred);
