@@ -112,8 +112,11 @@ def test_quantized_for_a_target(halfstep, case, tmp_path):
     summary = halfstep(*words, "--json").json["summary"]
     assert summary["adapted"]["movement_groups"] == 1 and summary["adapted"]["converts"] == 0
     assert summary["outputs"][0]["sqnr_db"] > 40
-    skipped = halfstep(*words, "--force", "--skip", "movement-groups", "--json").json["summary"]
-    assert skipped["adapted"]["movement_groups"] == 0
+    words += ("--force", "--skip", "movement-groups", "--json")
+    if name == "BatchToSpace":  # node by node there is no kernel for its six axes
+        assert "at most rank 5, found rank 6" in halfstep(*words, code=5).json["error"]["message"]
+    else:
+        assert halfstep(*words).json["summary"]["adapted"]["movement_groups"] == 0
 
 
 def test_operators_of_the_converter_stay(halfstep, tmp_path):
