@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/commands.h"
 #include "cli/console.h"
 #include "halfstep/engines/qnn/worker.h"
 #include "halfstep/support/error.h"

@@ -17,6 +17,7 @@ constexpr std::uint32_t code(Error error) noexcept {
 }
 
 constexpr std::uint32_t kUndefined = 0x7fffffff;
+constexpr std::uint32_t kString = 0x608;  ///< a type that only params have
 
 /// Qnn_QuantizationEncoding_t
 enum class Encoding : std::uint32_t {
@@ -114,6 +115,7 @@ struct Scalar {  // Qnn_Scalar_t
     std::int32_t int32_value;
     std::uint64_t uint64_value;
     std::uint8_t bool_value;
+    const char* text;
   };
 };
 

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "halfstep/engines/qnn/api.h"
@@ -100,7 +99,7 @@ Context::Context(Backend& backend) : backend_(backend) {
 
 Context::~Context() { backend_.api().context_free(context_, nullptr); }
 
-void add_to_graph(Backend& backend, api::Handle graph, NativeGraph& native) {
+void add_to_graph(const Backend& backend, api::Handle graph, NativeGraph& native) {
   const api::Interface& api = backend.api();
   for (const Tensor& tensor : native.graph().tensors) {
     check("refused the tensor \"" + tensor.name + "\"",

@@ -71,7 +71,7 @@ class Context {
 
 /// Adds every tensor and operator of `native` to a graph of the backend.
 /// Errors: unsupported naming the tensor or operator that was refused.
-void add_to_graph(Backend& backend, api::Handle graph, NativeGraph& native);
+void add_to_graph(const Backend& backend, api::Handle graph, NativeGraph& native);
 
 /// A graph that is ready to run.
 class Session {

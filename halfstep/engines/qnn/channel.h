@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -34,7 +35,7 @@ class Child {
   Child& operator=(const Child&) = delete;
   ~Child();
 
-  enum class Wait { answered, ended, late };
+  enum class Wait : std::uint8_t { answered, ended, late };
   /// Sends a request; what can't be sent because the child ended shows when the answer is awaited.
   void send(Kind kind, std::span<const std::byte> content, std::chrono::milliseconds limit,
             const Progress* progress);

@@ -1,8 +1,12 @@
 #include "halfstep/engines/qnn/check_graph.h"
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_set>
 #include <variant>
 
@@ -12,6 +16,49 @@ namespace halfstep::qnn {
 namespace {
 
 constexpr std::uint64_t kLargest = std::uint64_t{1} << 32U;  // the C API counts bytes in 32 bits
+
+struct TypeRow {
+  DataType type;
+  std::size_t size;
+  std::string_view name;
+};
+constexpr std::array kTypes = {
+    TypeRow{.type = DataType::int8, .size = 1, .name = "int8"},
+    TypeRow{.type = DataType::int16, .size = 2, .name = "int16"},
+    TypeRow{.type = DataType::int32, .size = 4, .name = "int32"},
+    TypeRow{.type = DataType::int64, .size = 8, .name = "int64"},
+    TypeRow{.type = DataType::uint8, .size = 1, .name = "uint8"},
+    TypeRow{.type = DataType::uint16, .size = 2, .name = "uint16"},
+    TypeRow{.type = DataType::uint32, .size = 4, .name = "uint32"},
+    TypeRow{.type = DataType::float16, .size = 2, .name = "float16"},
+    TypeRow{.type = DataType::bfloat16, .size = 2, .name = "bfloat16"},
+    TypeRow{.type = DataType::float32, .size = 4, .name = "float32"},
+    TypeRow{.type = DataType::sfixed8, .size = 1, .name = "sfixed8"},
+    TypeRow{.type = DataType::sfixed16, .size = 2, .name = "sfixed16"},
+    TypeRow{.type = DataType::sfixed32, .size = 4, .name = "sfixed32"},
+    TypeRow{.type = DataType::ufixed8, .size = 1, .name = "ufixed8"},
+    TypeRow{.type = DataType::ufixed16, .size = 2, .name = "ufixed16"},
+    TypeRow{.type = DataType::ufixed32, .size = 4, .name = "ufixed32"},
+    TypeRow{.type = DataType::bool8, .size = 1, .name = "bool8"},
+};
+
+struct KindRow {
+  TensorKind kind;
+  std::string_view name;
+};
+constexpr std::array kKinds = {
+    KindRow{.kind = TensorKind::app_write, .name = "app_write"},
+    KindRow{.kind = TensorKind::app_read, .name = "app_read"},
+    KindRow{.kind = TensorKind::native, .name = "native"},
+    KindRow{.kind = TensorKind::constant, .name = "constant"},
+    KindRow{.kind = TensorKind::null, .name = "null"},
+};
+
+const TypeRow& row_of(DataType type) noexcept {
+  static constexpr TypeRow kUnknown{.type = DataType::float32, .size = 0, .name = "unknown"};
+  const auto* row = std::ranges::find(kTypes, type, &TypeRow::type);
+  return row == kTypes.end() ? kUnknown : *row;
+}
 
 [[noreturn]] void fail(const std::string& what) { throw Error(ErrorKind::invalid_argument, what); }
 
@@ -103,31 +150,35 @@ void check_op(const Op& op, const std::unordered_set<std::string>& names) {
 
 }  // namespace
 
-std::size_t storage_size(DataType type) noexcept {
-  switch (type) {
-    case DataType::int8:
-    case DataType::uint8:
-    case DataType::sfixed8:
-    case DataType::ufixed8:
-    case DataType::bool8:
-      return 1;
-    case DataType::int16:
-    case DataType::uint16:
-    case DataType::float16:
-    case DataType::bfloat16:
-    case DataType::sfixed16:
-    case DataType::ufixed16:
-      return 2;
-    case DataType::int64:
-      return 8;
-    case DataType::int32:
-    case DataType::uint32:
-    case DataType::float32:
-    case DataType::sfixed32:
-    case DataType::ufixed32:
-      return 4;
+std::size_t storage_size(DataType type) noexcept { return row_of(type).size; }
+
+std::optional<DataType> data_type_of(std::uint64_t number) noexcept {
+  for (const TypeRow& row : kTypes) {
+    if (static_cast<std::uint64_t>(row.type) == number) {
+      return row.type;
+    }
   }
-  return 0;
+  return std::nullopt;
+}
+
+std::optional<TensorKind> tensor_kind_of(std::uint64_t number) noexcept {
+  for (const KindRow& row : kKinds) {
+    if (static_cast<std::uint64_t>(row.kind) == number) {
+      return row.kind;
+    }
+  }
+  return std::nullopt;
+}
+
+std::string_view name_of(DataType type) noexcept { return row_of(type).name; }
+
+std::string_view name_of(TensorKind kind) noexcept {
+  for (const KindRow& row : kKinds) {
+    if (row.kind == kind) {
+      return row.name;
+    }
+  }
+  return "unknown";
 }
 
 std::size_t byte_size(const Tensor& tensor) noexcept {

@@ -1,6 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
 
 #include "halfstep/engines/qnn/graph.h"
 
@@ -8,6 +11,14 @@ namespace halfstep::qnn {
 
 /// Bytes of one value as QNN stores it.
 [[nodiscard]] std::size_t storage_size(DataType type) noexcept;
+
+/// The types by number, if known.
+[[nodiscard]] std::optional<DataType> data_type_of(std::uint64_t number) noexcept;
+[[nodiscard]] std::optional<TensorKind> tensor_kind_of(std::uint64_t number) noexcept;
+
+/// "ufixed8", "float16"; "app_write", "constant".
+[[nodiscard]] std::string_view name_of(DataType type) noexcept;
+[[nodiscard]] std::string_view name_of(TensorKind kind) noexcept;
 
 /// dims product times storage_size; a tensor without dims has one value.
 [[nodiscard]] std::size_t byte_size(const Tensor& tensor) noexcept;

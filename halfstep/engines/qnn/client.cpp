@@ -28,8 +28,13 @@ struct Chip {
   int arch;
   std::uint32_t soc;
 };
-constexpr std::array<Chip, 7> kChips = {
-    {{68, 30}, {69, 36}, {73, 43}, {75, 57}, {79, 69}, {81, 87}, {85, 103}}};
+constexpr std::array<Chip, 7> kChips = {{{.arch = 68, .soc = 30},
+                                         {.arch = 69, .soc = 36},
+                                         {.arch = 73, .soc = 43},
+                                         {.arch = 75, .soc = 57},
+                                         {.arch = 79, .soc = 69},
+                                         {.arch = 81, .soc = 87},
+                                         {.arch = 85, .soc = 103}}};
 
 [[noreturn]] void fail_reported(const Frame& frame) {
   WireReader in(frame.content);

@@ -11,6 +11,7 @@
 namespace halfstep::qnn {
 
 /// Numbers are those of the QNN C API (Qnn_DataType_t).
+// NOLINTNEXTLINE(performance-enum-size): the width of the C API
 enum class DataType : std::uint32_t {
   int8 = 0x008,
   int16 = 0x016,
@@ -32,6 +33,7 @@ enum class DataType : std::uint32_t {
 };
 
 /// Numbers are those of the QNN C API (Qnn_TensorType_t).
+// NOLINTNEXTLINE(performance-enum-size): the width of the C API
 enum class TensorKind : std::uint32_t {
   app_write = 0,  ///< graph input
   app_read = 1,   ///< graph output
@@ -74,7 +76,7 @@ struct Tensor {
 
 struct Param {
   std::string name{};
-  std::variant<bool, std::uint32_t, std::int32_t, float, Tensor> value{};
+  std::variant<bool, std::uint32_t, std::int32_t, float, Tensor, std::string> value{};
 };
 
 struct Op {

@@ -1,6 +1,5 @@
 #include "halfstep/engines/qnn/library.h"
 
-#include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>

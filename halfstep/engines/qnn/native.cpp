@@ -141,7 +141,7 @@ api::Param NativeGraph::make_param(const Op& op, const Param& param) {
   result.name = text(param.name);
   if (const auto* tensor = std::get_if<Tensor>(&param.value)) {
     result.kind = 1;
-    Tensor constant{.kind = TensorKind::constant, .type = tensor->type, .dims = tensor->dims};
+    const Tensor constant{.kind = TensorKind::constant, .type = tensor->type, .dims = tensor->dims};
     result.tensor = make_tensor(constant, op.name + "_" + param.name);
     fill(result.tensor.v1.quantization, tensor->quantization);
     result.tensor.v1.buffer.data =
@@ -162,6 +162,9 @@ api::Param NativeGraph::make_param(const Op& op, const Param& param) {
   } else if (const auto* number = std::get_if<std::int32_t>(&param.value)) {
     set(DataType::int32);
     result.scalar.int32_value = *number;
+  } else if (const auto* words = std::get_if<std::string>(&param.value)) {
+    result.scalar.data_type = api::kString;
+    result.scalar.text = text(*words);
   } else {
     set(DataType::float32);
     result.scalar.float_value = std::get<float>(param.value);

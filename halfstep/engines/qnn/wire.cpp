@@ -1,9 +1,9 @@
 #include "halfstep/engines/qnn/wire.h"
 
-#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,10 +11,25 @@
 #include <variant>
 #include <vector>
 
+#include "halfstep/engines/qnn/check_graph.h"
+#include "halfstep/engines/qnn/graph.h"
+#include "halfstep/engines/qnn/values.h"
 #include "halfstep/support/error.h"
 
 namespace halfstep::qnn {
 namespace {
+
+[[noreturn]] void fail_unknown() {
+  throw Error(ErrorKind::internal, "QNN worker: unknown number of a type or kind");
+}
+
+template <typename T>
+T known(const std::optional<T>& value) {
+  if (!value) {
+    fail_unknown();
+  }
+  return *value;
+}
 
 template <typename T>
 std::vector<T> read_list(WireReader& in, std::size_t size, T (WireReader::*element)()) {
@@ -48,7 +63,11 @@ void write(WireWriter& out, const Quantization& q) {
 
 Quantization read_quantization(WireReader& in) {
   Quantization q;
-  q.kind = static_cast<Quantization::Kind>(in.u8());
+  const std::uint8_t kind = in.u8();
+  if (kind > static_cast<std::uint8_t>(Quantization::Kind::block_expansion)) {
+    fail_unknown();
+  }
+  q.kind = static_cast<Quantization::Kind>(kind);
   q.scales = read_list<float>(in, 4, &WireReader::f32);
   q.offsets = read_list<std::int32_t>(in, 4, &WireReader::i32);
   q.axis = in.i32();
@@ -72,8 +91,8 @@ void write(WireWriter& out, const Tensor& tensor) {
 Tensor read_tensor(WireReader& in) {
   Tensor tensor;
   tensor.name = in.text();
-  tensor.kind = static_cast<TensorKind>(in.u32());
-  tensor.type = static_cast<DataType>(in.u32());
+  tensor.kind = known(tensor_kind_of(in.u32()));
+  tensor.type = known(data_type_of(in.u32()));
   tensor.dims = read_list<std::uint32_t>(in, 4, &WireReader::u32);
   tensor.quantization = read_quantization(in);
   tensor.data = in.data();
@@ -90,6 +109,7 @@ void write(WireWriter& out, const Param& param) {
     void operator()(std::int32_t value) const { out.i32(value); }
     void operator()(float value) const { out.f32(value); }
     void operator()(const Tensor& value) const { write(out, value); }
+    void operator()(const std::string& value) const { out.text(value); }
   };
   std::visit(Writer{.out = out}, param.value);
 }
@@ -113,8 +133,11 @@ Param read_param(WireReader& in) {
     case 4:
       param.value = read_tensor(in);
       break;
+    case 5:
+      param.value = in.text();
+      break;
     default:
-      throw Error(ErrorKind::internal, "QNN worker: unknown kind of a param");
+      fail_unknown();
   }
   return param;
 }
@@ -259,7 +282,7 @@ Values read_values(WireReader& in) {
   for (std::size_t left = in.count(1); left > 0; --left) {
     std::string name = in.text();
     Value value;
-    value.type = static_cast<DataType>(in.u32());
+    value.type = known(data_type_of(in.u32()));
     value.dims = read_list<std::uint32_t>(in, 4, &WireReader::u32);
     value.data = in.data();
     values.insert_or_assign(std::move(name), std::move(value));

@@ -138,7 +138,7 @@ TEST(QnnClient, CancellingEndsTheWork) {
   ClientOptions options = fake();
   options.progress = &progress;
   Client client(options);
-  std::jthread user([&] {
+  const std::jthread user([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
     progress.cancel();
   });

@@ -1,7 +1,6 @@
 // Parts of the adapter that need no library and no process.
 #include <cstdint>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -22,16 +21,16 @@ using ::testing::HasSubstr;
 
 Graph everything() {
   Graph graph = unary("Conv2d");
-  Quantization blocks{.kind = Quantization::Kind::block_expansion,
-                      .scales = {0.5F, 0.25F},
-                      .offsets = {0, 0},
-                      .axis = 1,
-                      .blocks_per_axis = 2,
-                      .block_scale_bits = 4,
-                      .block_scales = {1, 2, 3, 16}};
+  const Quantization blocks{.kind = Quantization::Kind::block_expansion,
+                            .scales = {0.5F, 0.25F},
+                            .offsets = {0, 0},
+                            .axis = 1,
+                            .blocks_per_axis = 2,
+                            .block_scale_bits = 4,
+                            .block_scales = {1, 2, 3, 16}};
   graph.tensors.push_back(
       constant("w", DataType::sfixed8, {4, 2}, std::vector<std::int8_t>(8, -3), blocks));
-  Quantization block{.kind = Quantization::Kind::block, .scales = {1, 2}, .block = {2, 2}};
+  const Quantization block{.kind = Quantization::Kind::block, .scales = {1, 2}, .block = {2, 2}};
   graph.tensors.push_back(
       constant("v", DataType::sfixed8, {4, 2}, std::vector<std::int8_t>(8, 5), block));
   graph.ops[0].params = {
@@ -98,14 +97,14 @@ TEST(QnnCheckGraph, NamesWhatIsWrong) {
 }
 
 TEST(QnnLog, IsShortenedToWhatItSays) {
-  const LogSummary summary =
-      summarize({"<E> has incorrect Value 2, expected equal to 3.\n",
-                 "<E> has incorrect Value 2, expected equal to 3.",
-                 "<E> Supported I/O datatype sets for the configuration: INT16\n   1:\n"
-                 "   in[0]:QNN_DATATYPE_UFIXED_POINT_16\n   in[1]: QNN_DATATYPE_BFLOAT_16\n   2:\n"
-                 "   out[0]:QNN_DATATYPE_INT_32\n",
-                 "<E> QnnBackend_validateOpConfig failed 3110",
-                 "<E> Failed to validate op op0 with error 0x1"});
+  const std::string list =
+      "<E> Supported I/O datatype sets for the configuration: INT16\n   1:\n"
+      "   in[0]:QNN_DATATYPE_UFIXED_POINT_16\n   in[1]: QNN_DATATYPE_BFLOAT_16\n   2:\n"
+      "   out[0]:QNN_DATATYPE_INT_32\n";
+  const LogSummary summary = summarize({"<E> has incorrect Value 2, expected equal to 3.\n",
+                                        "<E> has incorrect Value 2, expected equal to 3.", list,
+                                        "<E> QnnBackend_validateOpConfig failed 3110",
+                                        "<E> Failed to validate op op0 with error 0x1"});
   EXPECT_THAT(summary.messages, ElementsAre("has incorrect Value 2, expected equal to 3."));
   EXPECT_THAT(summary.kernels,
               ElementsAre("INT16: in[0] ufixed16, in[1] bfloat16", "INT16: out[0] int32"));

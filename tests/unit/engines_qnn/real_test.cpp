@@ -39,8 +39,8 @@ class QnnLibraries : public ::testing::Test {
   std::optional<Client> client_{};
 };
 
-constexpr std::uint32_t kIn = 8;
-constexpr std::uint32_t kOut = 4;
+constexpr std::size_t kIn = 8;
+constexpr std::size_t kOut = 4;
 
 /// Conv2d 1x1 of [1, 2, 2, 8] with per-channel weights and a bias, then Relu.
 struct ConvRelu {
@@ -50,14 +50,14 @@ struct ConvRelu {
   Graph graph{.name = "conv_relu"};
 
   ConvRelu() {
-    for (std::uint32_t i = 0; i < kIn * kOut; ++i) {
-      weights.push_back(static_cast<std::int8_t>((i * 37 + 11) % 255 - 127));
+    for (std::size_t i = 0; i < kIn * kOut; ++i) {
+      weights.push_back(static_cast<std::int8_t>(static_cast<int>((i * 37 + 11) % 255) - 127));
     }
-    for (std::uint32_t c = 0; c < kOut; ++c) {
+    for (std::size_t c = 0; c < kOut; ++c) {
       scales.push_back(0.002F * static_cast<float>(c + 1));
       bias.push_back(static_cast<std::int32_t>(c) * 100 - 150);
     }
-    Quantization weight{.kind = Quantization::Kind::per_axis, .scales = scales, .axis = 3};
+    const Quantization weight{.kind = Quantization::Kind::per_axis, .scales = scales, .axis = 3};
     Quantization accumulator{.kind = Quantization::Kind::per_axis, .axis = 0};
     for (const float scale : scales) {
       accumulator.scales.push_back(scale * kInScale);

@@ -5,12 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdarg>
-#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <string>
 #include <string_view>
 
 #include <unistd.h>
@@ -127,11 +125,12 @@ api::Interface make_interface() {
 
 }  // namespace
 
+// NOLINTNEXTLINE(readability-identifier-naming): the name the C API looks for
 extern "C" __attribute__((visibility("default"))) api::Error QnnInterface_getProviders(
     const api::Interface* const** providers, std::uint32_t* count) {
-  static const api::Interface interface = make_interface();
-  static const std::array<const api::Interface*, 1> list = {&interface};
-  *providers = list.data();
+  static const api::Interface kInterface = make_interface();
+  static const std::array<const api::Interface*, 1> kList = {&kInterface};
+  *providers = kList.data();
   *count = 1;
   return 0;
 }
