@@ -186,13 +186,17 @@ BiasRule read_bias(const TypeNames& names, const JsonReader& reader) {
 
 FixedEncoding read_fixed(const TypeNames& names, const JsonReader& reader) {
   reader.allow_only({"op", "type", "scale", "zero_point", "enforced", "source"});
-  const Json& scale = reader.value("scale");
-  if (!scale.is_number() || scale.get<double>() <= 0) {
-    reader.fail("scale", "a number above 0");
+  double scale = 0;
+  if (reader.has("scale")) {
+    const Json& value = reader.value("scale");
+    if (!value.is_number() || value.get<double>() <= 0) {
+      reader.fail("scale", "a number above 0");
+    }
+    scale = value.get<double>();
   }
   return {.op = reader.text("op"),
           .type = parse_type(names, reader.text("type"), reader, "type"),
-          .scale = scale.get<double>(),
+          .scale = scale,
           .zero_point = reader.integer("zero_point"),
           .enforced = reader.flag_or("enforced", false),
           .source = reader.text("source")};

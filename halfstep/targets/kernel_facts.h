@@ -85,7 +85,7 @@ struct BiasRule {
 struct FixedEncoding {
   std::string op{};
   KernelType type = KernelType::u16;
-  double scale = 0;
+  double scale = 0;  ///< 0: the zero point alone is fixed, the upper end stays where it was
   std::int64_t zero_point = 0;
   bool enforced = false;  ///< false: other values run, but the documentation asks for these
   std::string source{};

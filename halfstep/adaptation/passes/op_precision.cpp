@@ -325,6 +325,18 @@ class PrecisionSelector {
     types.outputs[output] = std::move(chosen);
   }
 
+  /// The scale that a fixed encoding gives an output.
+  static float fixed_scale(const FixedEncoding& fixed, const Encoding& chosen) {
+    if (fixed.scale > 0) {
+      return static_cast<float>(fixed.scale);
+    }
+    if ((chosen.zero_point.empty() ? 0 : chosen.zero_point[0]) == fixed.zero_point) {
+      return chosen.scale[0];
+    }
+    return static_cast<float>(real_range(chosen).high /
+                              (info(chosen.dtype).highest - static_cast<double>(fixed.zero_point)));
+  }
+
   /// Replaces the encoding of an output that the target fixes. True if it did.
   bool fix_encoding(int node, const std::string& tensor, KernelType type, Encoding& chosen) {
     const auto& all = state_.target.kernels()->fixed_encodings;
@@ -335,7 +347,7 @@ class PrecisionSelector {
       return false;
     }
     Encoding wanted{.dtype = chosen.dtype,
-                    .scale = {static_cast<float>(fixed->scale)},
+                    .scale = {fixed_scale(*fixed, chosen)},
                     .zero_point = {fixed->zero_point},
                     .origin = Origin::adapted};
     if (wanted.scale == chosen.scale && chosen.zero_point == wanted.zero_point) {
@@ -343,7 +355,8 @@ class PrecisionSelector {
     }
     const RealRange own = real_range(chosen), given = real_range(wanted);
     const double step = chosen.scale[0];
-    if (own.low < given.low - step || own.high > given.high + step) {
+    // With the zero point alone fixed, the operator has no values on the other side of 0.
+    if (fixed->scale > 0 && (own.low < given.low - step || own.high > given.high + step)) {
       state_.fail("adapt/fixed-encoding",
                   state_.graph.label(node) + ": tensor '" + tensor + "' is " + describe(chosen) +
                       ", " + state_.target.name() + " writes only " + describe(wanted) +
