@@ -26,6 +26,7 @@
 #include "halfstep/plan_encodings.h"
 #include "halfstep/support/diagnostic_text.h"
 #include "halfstep/support/file.h"
+#include "halfstep/target_graph.h"
 #include "halfstep/targets/target.h"
 
 namespace halfstep {
@@ -212,6 +213,9 @@ class QuantizeJob {
       if (!request_.encodings_out.empty()) {
         text = write_encodings(result_.encodings, graph);
       }
+    }
+    if (request_.lower) {
+      result_.lowered = target_graph(result_.model, result_.encodings, adapted.inner, *target_);
     }
     written_ = result_.encodings;
     shape_for_qnn_provider(result_.model, written_, result_.diagnostics);

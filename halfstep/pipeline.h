@@ -13,6 +13,7 @@
 #include "halfstep/engines/engine.h"
 #include "halfstep/given_encodings.h"
 #include "halfstep/model/model.h"
+#include "halfstep/outputs/qnn/lower.h"
 #include "halfstep/support/diagnostic.h"
 #include "halfstep/support/json.h"
 #include "halfstep/support/progress.h"
@@ -41,6 +42,7 @@ struct QuantizeRequest {
   std::vector<std::string> skip{};
   bool convert = false;  ///< adapt what is given: that nothing is quantized is no reason to stop
   bool force = false;    ///< overwrite existing outputs
+  bool lower = false;    ///< also make the graph of the target's operators
   std::size_t check_samples = 4;
 };
 
@@ -96,6 +98,7 @@ struct QuantizeResult {
   EncodingTable encodings;  ///< of a dry run: what was given
   QuantizeSummary summary;
   Diagnostics diagnostics;
+  std::optional<qnn::LoweredGraph> lowered{};  ///< if it was asked for
 };
 
 /// The whole road: prepare, plan, calibrate, adapt, write, check. `samples` may be null for

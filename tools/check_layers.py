@@ -20,7 +20,7 @@ ALLOWED = {
     "model": NUMBERS,
     "engines": NUMBERS | {"model"},
     "frontends": NUMBERS | {"encodings", "model"},
-    "outputs": NUMBERS | {"encodings", "model"},
+    "outputs": NUMBERS | {"encodings", "model", "engines"},
     "calibration": NUMBERS | {"encodings", "model", "engines"},
     "evaluation": NUMBERS | {"encodings", "model", "engines"},
     "adaptation": NUMBERS | {"encodings", "model", "targets"},

@@ -1,76 +1,16 @@
 // Constant tensors: stored as integers behind a DequantizeLinear.
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <utility>
-#include <variant>
 
 #include "halfstep/core/quantize.h"
+#include "halfstep/outputs/constant_codes.h"
 #include "halfstep/outputs/onnx_storage.h"
 #include "halfstep/outputs/qdq_barrier.h"
 #include "halfstep/outputs/qdq_writer.h"
 
 namespace halfstep {
-namespace {
-
-bool is_wide(const Encoding& encoding) {
-  return is_integer(encoding.dtype) && bits(encoding.dtype) == 32 && encoding.minval.empty() &&
-         (std::holds_alternative<PerTensor>(encoding.granularity) ||
-          std::holds_alternative<PerChannel>(encoding.granularity));
-}
-
-/// 32-bit codes (biases) as QuantizeLinear defines them: the quotient is a float32. Beyond 2^24
-/// steps it is coarser than the code, as the float32 value itself is; other tools store the same.
-std::vector<std::byte> wide_codes(const std::vector<float>& values, const Encoding& encoding,
-                                  const Shape& shape) {
-  std::size_t inner = 1;  // values that share a scale in a row
-  if (const auto* channel = std::get_if<PerChannel>(&encoding.granularity)) {
-    const auto axis = static_cast<std::size_t>(channel->axis.value_or(0));
-    inner = static_cast<std::size_t>(element_count(std::span(shape).subspan(axis + 1)));
-  }
-  const auto lowest = static_cast<double>(info(encoding.dtype).lowest);
-  const auto highest = static_cast<double>(info(encoding.dtype).highest);
-  std::vector<std::byte> codes(values.size() * sizeof(std::uint32_t));
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const std::size_t unit = encoding.scale.size() == 1 ? 0 : i / inner % encoding.scale.size();
-    const float steps = values[i] / encoding.scale[unit];
-    const auto zero_point =
-        static_cast<double>(encoding.zero_point.empty() ? 0 : encoding.zero_point[unit]);
-    const double code = std::isnan(steps) ? zero_point : std::rint(steps) + zero_point;
-    const auto stored = static_cast<std::int64_t>(std::clamp(code, lowest, highest));
-    std::memcpy(codes.data() + i * sizeof(std::uint32_t), &stored, sizeof(std::uint32_t));
-  }
-  return codes;
-}
-
-/// One code a value, in storage_size() bytes of the encoding's own type.
-std::vector<std::byte> quantized(const std::vector<float>& values, const Encoding& encoding,
-                                 const Shape& shape, int threads) {
-  if (is_wide(encoding)) {
-    return wide_codes(values, stored_encoding(encoding), shape);  // uint32 goes as int32
-  }
-  const Mapping mapping = bind(encoding, shape, Role::weight);
-  std::vector<std::byte> codes(values.size() * storage_size(encoding.dtype));
-  quantize({values.data(), shape}, mapping, codes, threads);
-  return codes;
-}
-
-/// The codes that the stored type has for the values of `encoding`.
-std::vector<std::byte> stored_codes(std::vector<float> values, const Encoding& encoding,
-                                    const Shape& shape, int threads) {
-  std::vector<std::byte> codes = quantized(values, encoding, shape, threads);
-  if (!encoding.half_step) {
-    return codes;
-  }
-  // The grid of half steps is a part of the finer stored grid, so the way over its values is exact.
-  dequantize(codes, bind(encoding, shape, Role::weight), {values.data(), shape}, threads);
-  return quantized(values, stored_encoding(encoding), shape, threads);
-}
-
-}  // namespace
-
 void QdqWriter::write_constant(const Subject& subject, const onnx::TensorProto& tensor) {
   const bool quantize_tensor = subject.encoding != nullptr && subject.read();
   const bool float_use =
@@ -132,7 +72,7 @@ void QdqWriter::add_constant(const Subject& subject, const onnx::TensorProto& te
   const bool restore = kept != nullptr && subject.encoding == &encoding;
   const std::vector<std::byte> codes =
       restore ? *kept
-              : stored_codes(model_.floats(tensor), encoding, subject.shape, options_.threads);
+              : constant_codes(model_.floats(tensor), encoding, subject.shape, options_.threads);
   std::vector<std::byte> packed(
       packed_size(static_cast<std::size_t>(element_count(subject.shape)), dtype));
   pack(codes, dtype, packed);

@@ -1,0 +1,157 @@
+// Normalizations.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "halfstep/core/quantize.h"
+#include "halfstep/model/op_facts.h"
+#include "halfstep/outputs/constant_codes.h"
+#include "halfstep/outputs/qnn/constant_data.h"
+#include "halfstep/outputs/qnn/families/families.h"
+
+namespace halfstep::qnn {
+namespace {
+
+/// Values as a constant of a type: float as they are, fixed point fitted to their range.
+std::string fitted(const NodeContext& context, const std::string& base,
+                   const std::vector<float>& values, DataType type) {
+  const Shape shape{static_cast<std::int64_t>(values.size())};
+  if (is_float(type)) {
+    return context.graph.add_constant(base, {.type = type}, shape, float_bytes(values, type));
+  }
+  const bool is_signed = (static_cast<std::uint32_t>(type) >> 8U) == 3;
+  const std::size_t width = size_of(type);
+  const Dtype dtype = width == 4   ? Dtype::int32
+                      : width == 2 ? (is_signed ? Dtype::int16 : Dtype::uint16)
+                                   : (is_signed ? Dtype::int8 : Dtype::uint8);
+  const bool symmetric = is_signed || width > 1;
+  Encoding encoding{.dtype = dtype};
+  if (dtype == Dtype::int32) {
+    float largest = 0;
+    for (const float value : values) {
+      largest = std::max(largest, std::fabs(value));
+    }
+    encoding.scale = {largest == 0 ? 1.0F : largest / 0x1p24F};
+    encoding.zero_point = {0};
+  } else {
+    const ResolvedSpec spec =
+        resolve({.dtype = dtype,
+                 .qscheme = symmetric ? Scheme::symmetric : Scheme::asymmetric,
+                 .granularity = PerTensor{},
+                 .policy = Policy::safe},
+                Role::weight);
+    encoding = encoding_of(fit({values.data(), shape}, spec), Origin::adapted);
+  }
+  return context.graph.add_constant(base, tensor_type(encoding, shape, {0}), shape,
+                                    constant_codes(values, encoding, shape));
+}
+
+std::vector<float> values_of(const NodeContext& context, int slot) {
+  if (!context.has(slot) || !context.is_constant(slot)) {
+    context.refuse("its input " + std::to_string(slot) + " is computed, and QNN wants it constant");
+  }
+  return context.graph.model().floats(*context.graph.index().constant(context.in(slot)));
+}
+
+/// The constant operand without axes of extent 1.
+std::string flat_operand(const NodeContext& context, int slot) {
+  Layout layout;
+  const Shape& shape = context.in_shape(slot);
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    if (shape[axis] != 1 || (axis + 1 == shape.size() && layout.empty())) {
+      layout.push_back(static_cast<int>(axis));
+    }
+  }
+  return context.operand(slot, layout);
+}
+
+}  // namespace
+
+/// LayerNorm and RmsNorm over the axes from `axis` on.
+void lower_layer_norm(const NodeContext& context) {
+  const std::size_t rank = context.rank();
+  const std::int64_t first = context.axis(-1, rank);
+  Layout layout = context.graph.preferred(context.in(0));
+  if (first + 1 != static_cast<std::int64_t>(rank) || layout.back() != first) {
+    layout = identity_layout(rank);
+  }
+  std::vector<std::uint32_t> axes;
+  for (std::int64_t axis = first; axis < static_cast<std::int64_t>(rank); ++axis) {
+    axes.push_back(static_cast<std::uint32_t>(stored_axis(layout, axis)));
+  }
+  if (context.wants(1) || context.wants(2)) {
+    context.refuse("its outputs of mean and deviation have no form in QNN");
+  }
+  std::vector<std::string> inputs{context.operand(0, layout), flat_operand(context, 1)};
+  if (context.has(2)) {
+    inputs.push_back(flat_operand(context, 2));
+  }
+  context.graph.add(context.op, std::move(inputs), {context.graph.result(context.out(), layout)},
+                    {{.name = "epsilon", .value = context.attribute("epsilon", 1e-5F)},
+                     list_param("axes", axes)});
+}
+
+/// InstanceNorm and GroupNorm.
+void lower_channel_norm(const NodeContext& context) {
+  const Layout layout = channels_last(context.rank());
+  std::vector<Param> params{{.name = "epsilon", .value = context.attribute("epsilon", 1e-5F)}};
+  if (context.op == "GroupNorm") {
+    const std::int64_t groups = context.attribute("num_groups", std::int64_t{1});
+    if (context.in_shape(1)[0] != context.in_shape(0)[1]) {
+      context.refuse(
+          "its scale has a value for each group (opset below 21), and QNN's for each "
+          "channel");
+    }
+    params.push_back({.name = "group", .value = static_cast<std::uint32_t>(groups)});
+  }
+  context.graph.add(context.op,
+                    {context.operand(0, layout), context.operand(1), context.operand(2)},
+                    {context.graph.result(context.out(), layout)}, std::move(params));
+}
+
+/// Formula: weight = scale / sqrt(variance + epsilon), bias = B - mean weight; both are fitted to
+///          the types that scale and B have.
+void lower_batch_norm(const NodeContext& context) {
+  std::vector<float> weight = values_of(context, 1), bias = values_of(context, 2);
+  const std::vector<float> mean = values_of(context, 3), variance = values_of(context, 4);
+  const float epsilon = context.attribute("epsilon", 1e-5F);
+  for (std::size_t i = 0; i < weight.size(); ++i) {
+    weight[i] /= std::sqrt(variance[i] + epsilon);
+    bias[i] -= mean[i] * weight[i];
+  }
+  const Layout layout = channels_last(context.rank());
+  context.graph.add(context.op,
+                    {context.operand(0, layout),
+                     fitted(context, context.in(1), weight, context.operand_type(1).type),
+                     fitted(context, context.in(2), bias, context.operand_type(2).type)},
+                    {context.graph.result(context.out(), layout)});
+}
+
+void lower_l2_norm(const NodeContext& context) {
+  if (context.attribute("p", std::int64_t{2}) != 2) {
+    context.refuse("it has p = 1, and QNN's norm is L2");
+  }
+  const std::int64_t axis = context.axis(-1, context.rank());
+  const Layout layout = context.graph.preferred(context.in(0));
+  const std::vector<std::uint32_t> axes{static_cast<std::uint32_t>(stored_axis(layout, axis))};
+  context.graph.add(context.op, {context.operand(0, layout)},
+                    {context.graph.result(context.out(), layout)},
+                    {list_param("axes", axes), {.name = "epsilon", .value = 1e-12F}});
+}
+
+/// ONNX divides alpha by the number of channels it sums over, QNN does not.
+void lower_lrn(const NodeContext& context) {
+  const std::int64_t size = context.attribute("size", std::int64_t{1});
+  if (size % 2 == 0) {
+    context.refuse("its size is even, and QNN's window reaches as far to either side");
+  }
+  const Layout layout = channels_last(context.rank());
+  context.graph.add(
+      context.op, {context.operand(0, layout)}, {context.graph.result(context.out(), layout)},
+      {{.name = "alpha", .value = context.attribute("alpha", 0.0001F) / static_cast<float>(size)},
+       {.name = "beta", .value = context.attribute("beta", 0.75F)},
+       {.name = "bias", .value = context.attribute("bias", 1.0F)},
+       {.name = "radius", .value = static_cast<std::int32_t>((size - 1) / 2)}});
+}
+
+}  // namespace halfstep::qnn

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string_view>
+
+#include "halfstep/adaptation/adapt.h"
+#include "halfstep/encodings/encoding_table.h"
+#include "halfstep/outputs/qnn/graph_text.h"
+#include "halfstep/target_graph.h"
+#include "halfstep/targets/target.h"
+#include "tests/unit/support/onnx_text.h"
+
+namespace halfstep {
+
+/// A model in ONNX text, adapted to a target and lowered. Tensors without encoding become float16.
+inline qnn::LoweredGraph lowered(std::string_view text, EncodingTable encodings = {},
+                                 const char* target_name = "htp_v75") {
+  Model model = model_from_text(text);
+  const Target target = Target::load(target_name);
+  Diagnostics diagnostics;
+  const AdaptResult adapted =
+      adapt(model, std::move(encodings), target, {.fallback = true}, diagnostics);
+  return target_graph(model, adapted.encodings, adapted.inner, target);
+}
+
+inline Encoding uint8_of(float scale, std::int64_t zero_point = 0) {
+  return {.dtype = Dtype::uint8, .scale = {scale}, .zero_point = {zero_point}};
+}
+
+}  // namespace halfstep
