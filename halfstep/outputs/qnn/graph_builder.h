@@ -51,6 +51,10 @@ class GraphBuilder {
   /// The constant that a node reads in a slot, in this layout and in the encoding of this use.
   [[nodiscard]] std::string constant(int node, int slot, const Layout& layout);
   [[nodiscard]] const Encoding* encoding_of(int node, int slot) const;
+  /// Is the tensor inside a super group?
+  [[nodiscard]] bool is_inner(const std::string& tensor) const {
+    return request_.inner.contains(tensor);
+  }
   /// The type of an activation: of its encoding, inside a super group that of its result.
   [[nodiscard]] TensorType type_of(const std::string& tensor);
 
@@ -58,6 +62,9 @@ class GraphBuilder {
 
   /// Operators from here on belong to this node.
   void begin(int node);
+  /// Another node is computed by this one, too, and gets no operator.
+  void absorb(int node) { absorbed_.insert(node); }
+  [[nodiscard]] bool absorbed(int node) const { return absorbed_.contains(node); }
   /// The tensor that the node writes.
   [[nodiscard]] std::string result(const std::string& tensor, const Layout& layout);
   /// `tensor` has the bytes of `source`, which must be there in `layout_of_source`.
@@ -111,6 +118,7 @@ class GraphBuilder {
   std::unordered_map<std::string, std::vector<Form>> forms_{};
   std::map<std::string, std::string> constants_{};  ///< by tensor, use and layout
   std::vector<int> group_of_node_{};
+  std::unordered_set<int> absorbed_{};
   int node_ = -1;
   bool named_ = false;  ///< has the node's name been given to an operator?
 };

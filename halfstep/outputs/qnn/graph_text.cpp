@@ -56,6 +56,7 @@ std::vector<T> values_of(const Tensor& tensor) {
 struct ParamText {
   std::string operator()(bool value) const { return value ? "true" : "false"; }
   std::string operator()(float value) const { return number(value); }
+  std::string operator()(const std::string& text) const { return "\"" + text + "\""; }
   std::string operator()(std::uint32_t value) const { return std::to_string(value); }
   std::string operator()(std::int32_t value) const { return std::to_string(value); }
   std::string operator()(const Tensor& tensor) const {

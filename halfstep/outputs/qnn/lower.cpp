@@ -67,6 +67,9 @@ class Lowerer {
   void lower_node(int index) {
     const onnx::NodeProto& node = graph_.index().graph().node(index);
     const NodeOp& op = request_.nodes[static_cast<std::size_t>(index)];
+    if (graph_.absorbed(index)) {
+      return;
+    }
     for (const int slot : op.operands) {
       if (slot < node.input_size() && failed_.contains(node.input(slot))) {
         fail(node);  // said already

@@ -11,29 +11,63 @@ namespace {
 
 bool is_gemm(const NodeContext& context) { return context.node.op_type() == "Gemm"; }
 
-/// Bias of Gemm: a constant of one value, or one for each column.
-std::string bias(const NodeContext& context) {
-  const Shape& shape = context.in_shape(2);
+/// A product and, where a group says so, the Add of a constant per column behind it: one operator.
+struct Product {
+  std::string output{};  ///< tensor of the model
+  int bias_node = -1;    ///< whose input the bias is, -1: there is none
+  int bias_slot = -1;
+};
+
+Product product_of(const NodeContext& context) {
+  Product product{.output = context.out()};
+  if (context.has(2)) {
+    product.bias_node = context.index;
+    product.bias_slot = 2;
+    return product;
+  }
+  const auto readers = context.graph.index().consumers(context.out());
+  if (!context.graph.is_inner(context.out()) || readers.size() != 1 || readers[0].slot < 0) {
+    return product;
+  }
+  const onnx::NodeProto& add = context.graph.index().graph().node(readers[0].node);
+  const int slot = 1 - readers[0].slot;
+  if (add.op_type() != "Add" || !context.graph.is_constant(add.input(slot)) ||
+      context.graph.shape(add.output(0)) != context.out_shape() ||
+      context.graph.shape(add.input(slot)).empty() ||
+      context.graph.shape(add.input(slot)).back() != context.out_shape().back() ||
+      element_count(context.graph.shape(add.input(slot))) != context.out_shape().back()) {
+    return product;
+  }
+  context.graph.absorb(readers[0].node);
+  return {.output = add.output(0), .bias_node = readers[0].node, .bias_slot = slot};
+}
+
+/// A constant of one value, or one for each column.
+std::string bias(const NodeContext& context, const Product& product) {
+  GraphBuilder& graph = context.graph;
+  const std::string& tensor =
+      graph.index().graph().node(product.bias_node).input(product.bias_slot);
+  const Shape& shape = graph.shape(tensor);
   const std::int64_t columns = context.out_shape().back();
   const std::int64_t count = element_count(shape);
-  if (!context.is_constant(2) || (count != columns && count != 1) ||
+  if (!graph.is_constant(tensor) || (count != columns && count != 1) ||
       (!shape.empty() && shape.back() != count)) {
     context.refuse("its input C has the extents " + to_text(shape) +
-                   (context.is_constant(2) ? "" : " and is computed") +
+                   (graph.is_constant(tensor) ? "" : " and is computed") +
                    "; QNN adds a constant for each column. Make it an Add behind the Gemm");
   }
+  const Layout row = shape.empty() ? Layout{-1} : Layout{static_cast<int>(shape.size()) - 1};
   if (count == columns) {
-    return context.operand(2,
-                           shape.empty() ? Layout{-1} : Layout{static_cast<int>(shape.size()) - 1});
+    return graph.constant(product.bias_node, product.bias_slot, row);
   }
-  const ConstantData one = constant_data(
-      context.graph.model(), *context.graph.index().constant(context.in(2)),
-      context.graph.encoding_of(context.index, 2), nullptr, identity_layout(shape.size()));
+  const ConstantData one =
+      constant_data(graph.model(), *graph.index().constant(tensor),
+                    graph.encoding_of(product.bias_node, product.bias_slot), nullptr, row);
   std::vector<std::byte> bytes;
   for (std::int64_t i = 0; i < columns; ++i) {
     bytes.insert(bytes.end(), one.bytes.begin(), one.bytes.end());
   }
-  return context.graph.add_constant(context.in(2) + "_row", one.type, {columns}, std::move(bytes));
+  return graph.add_constant(tensor + "_row", one.type, {columns}, std::move(bytes));
 }
 
 /// The last two axes swapped.
@@ -87,20 +121,21 @@ void lower_fully_connected(const NodeContext& context) {
   const bool as_stored = is_gemm(context) && context.attribute("transB", std::int64_t{0}) != 0;
   std::vector<std::string> inputs{context.operand(0),
                                   context.operand(1, as_stored ? Layout{0, 1} : Layout{1, 0})};
-  if (context.has(2)) {
-    inputs.push_back(bias(context));
+  const Product product = product_of(context);
+  if (product.bias_node >= 0) {
+    inputs.push_back(bias(context, product));
   }
   GraphBuilder& graph = context.graph;
   const Layout identity = identity_layout(rank);
   if (rank <= 2) {
-    graph.add(context.op, std::move(inputs), {graph.result(context.out(), identity)});
+    graph.add(context.op, std::move(inputs), {graph.result(product.output, identity)});
     return;
   }
   const std::int64_t columns = context.out_shape().back();
-  const std::string rows = graph.temporary(context.out() + "_rows", graph.type_of(context.out()),
+  const std::string rows = graph.temporary(product.output + "_rows", graph.type_of(product.output),
                                            {element_count(context.out_shape()) / columns, columns});
   graph.add(context.op, std::move(inputs), {rows});
-  graph.add("Reshape", {rows}, {graph.result(context.out(), identity)}, {}, "reshape");
+  graph.add("Reshape", {rows}, {graph.result(product.output, identity)}, {}, "reshape");
 }
 
 void lower_matmul(const NodeContext& context) {
@@ -114,11 +149,12 @@ void lower_matmul(const NodeContext& context) {
   Factor left = factor(context, 0, transposed("transA"));
   Factor right = factor(context, 1, transposed("transB"));
   std::vector<std::string> inputs{std::move(left.name), std::move(right.name)};
-  if (context.has(2)) {
-    inputs.push_back(bias(context));
+  const Product product = product_of(context);
+  if (product.bias_node >= 0) {
+    inputs.push_back(bias(context, product));
   }
   context.graph.add("MatMul", std::move(inputs),
-                    {context.graph.result(context.out(), product_layout(context))},
+                    {context.graph.result(product.output, product_layout(context))},
                     {{.name = "transpose_in0", .value = left.is_swapped},
                      {.name = "transpose_in1", .value = right.is_swapped}});
 }
