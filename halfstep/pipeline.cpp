@@ -24,6 +24,7 @@
 #include "halfstep/pipeline_summary.h"
 #include "halfstep/plan.h"
 #include "halfstep/plan_encodings.h"
+#include "halfstep/plan_observed.h"
 #include "halfstep/support/diagnostic_text.h"
 #include "halfstep/support/file.h"
 #include "halfstep/target_graph.h"
@@ -190,7 +191,7 @@ class QuantizeJob {
     const std::size_t first = result_.diagnostics.size();
     AdaptResult adapted =
         adapt(result_.model, std::move(result_.encodings), *target_,
-              {.fallback = request_.fallback, .skip = request_.skip}, result_.diagnostics);
+              {.ranges = ranges_, .fallback = request_.fallback, .skip = request_.skip}, result_.diagnostics);
     result_.encodings = std::move(adapted.encodings);
     summary().adapted = adapted.totals;
     mark_adapted(first);
@@ -355,12 +356,15 @@ class QuantizeJob {
     const bool measures = !tensors.empty();
     CalibrateOptions options{.threads = request_.threads};
     if (samples_ != nullptr && request_.check) {
-      add_given_activations(graph, tensors);
+      append(tensors, given_activations(graph, given_->table()));
       check_.emplace(graph, tensors, request_.check_samples);
       check_->attach(options);
     }
     for (const std::string& name : tensors_before_selection(graph, plan)) {
       tensors.push_back({.name = name, .spec = plan.activations.front().spec});
+    }
+    if (measures && adapts()) {
+      append(tensors, float_activations(graph, plan, tensors));
     }
     CalibrationResult measured;
     if (measures) {
@@ -374,23 +378,16 @@ class QuantizeJob {
       FirstSamples few(*samples_, request_.check_samples);
       measured = run_float(measures ? *samples_ : few, tensors, measures, options);
       summary().samples = measured.samples;
+      ranges_ = measured_ranges(measured);
     }
     const Phase phase(summary(), "weights");
     result_.encodings = make_encodings(result_.model, graph, plan, given_->table(), measured,
                                        request_.threads, progress_, result_.diagnostics);
   }
 
-  /// Tensors that have an encoding already are watched for the check only.
-  void add_given_activations(const GraphIndex& graph, std::vector<ObservedTensor>& tensors) const {
-    const ResolvedSpec range = resolve(
-        {.qparam_calculator_cls = "global_minmax", .policy = Policy::safe}, Role::activation);
-    for (const auto& [tensor, encoding] : given_->table()) {
-      const int producer = graph.producer(tensor);
-      if (!encoding.is_float() && graph.constant(tensor) == nullptr &&
-          (producer >= 0 || graph.is_graph_input(tensor))) {
-        tensors.push_back({.name = tensor, .spec = range});
-      }
-    }
+  static void append(std::vector<ObservedTensor>& tensors, std::vector<ObservedTensor> more) {
+    tensors.insert(tensors.end(), std::make_move_iterator(more.begin()),
+                   std::make_move_iterator(more.end()));
   }
 
   /// Weights need no run: where the engine can't run the model, only the check is lost.
@@ -481,6 +478,7 @@ class QuantizeJob {
   Progress& progress_;
   QuantizeResult result_;
   std::optional<Target> target_{};
+  std::map<std::string, RealRange> ranges_{};  // what calibration saw
   EncodingTable written_{};  // of an adapted model: as its file stores it
   std::optional<GivenEncodings> given_{};
   std::optional<QuantizedCheck> check_{};

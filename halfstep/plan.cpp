@@ -32,6 +32,7 @@ class Planner {
     view_.check_rules();
     plan_.nodes = regions_.nodes;
     for (int node = 0; node < graph_.graph().node_size(); ++node) {
+      note_inner(node);
       plan_node(node);
       weights_.warn_of_replaceable(node);
       weights_.add_body_weights(node, target_);
@@ -43,6 +44,14 @@ class Planner {
 
  private:
   const onnx::NodeProto& proto(int node) const { return graph_.graph().node(node); }
+
+  void note_inner(int node) {
+    for (const std::string& output : proto(node).output()) {
+      if (structure_.is_inner(output)) {
+        plan_.inner.insert(output);
+      }
+    }
+  }
 
   void plan_node(int node) {
     const NodePlan& decision = plan_.nodes[static_cast<std::size_t>(node)];

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -63,6 +64,7 @@ struct Plan {
   std::vector<PlannedBias> biases{};
   std::vector<FloatWeight> float_weights{};
   std::vector<NodePlan> nodes{};  ///< by node index
+  std::set<std::string> inner{};  ///< tensors inside super groups: not observed
   [[nodiscard]] bool empty() const noexcept { return activations.empty() && weights.empty(); }
 };
 

@@ -301,48 +301,6 @@ class EncodingMaker {
 
 }  // namespace
 
-std::vector<ObservedTensor> observed_tensors(const Plan& plan) {
-  std::vector<ObservedTensor> tensors;
-  for (const PlannedActivation& activation : plan.activations) {
-    if (activation.source.empty()) {
-      tensors.push_back({.name = activation.tensor, .spec = activation.spec});
-    }
-  }
-  return tensors;
-}
-
-CalibrationResult placeholder_ranges(const Plan& plan) {
-  constexpr int kDistinct = 1 << 15;
-  CalibrationResult placeholders;
-  int number = 0;
-  for (const ObservedTensor& tensor : observed_tensors(plan)) {
-    const float high = 1.0F - static_cast<float>(++number % kDistinct) / (2.0F * kDistinct);
-    placeholders.statistics[tensor.name] = {.range = {.min = {0}, .max = {high}}, .values = 1};
-  }
-  return placeholders;
-}
-
-std::vector<std::string> tensors_before_selection(const GraphIndex& graph, const Plan& plan) {
-  std::set<std::string> known;
-  for (const PlannedActivation& activation : plan.activations) {
-    known.insert(activation.tensor);
-  }
-  std::vector<std::string> tensors;
-  for (const onnx::NodeProto& node : graph.graph().node()) {
-    if (!is_onnx_domain(node) || node.op_type() != "Where" || plan.activations.empty()) {
-      continue;
-    }
-    for (int slot = 1; slot < node.input_size(); ++slot) {
-      const std::string& input = node.input(slot);
-      if (graph.type(input).elem_type == onnx::TensorProto::FLOAT &&
-          graph.constant(input) == nullptr && known.insert(input).second) {
-        tensors.push_back(input);
-      }
-    }
-  }
-  return tensors;
-}
-
 EncodingTable make_encodings(const Model& model, const GraphIndex& graph, const Plan& plan,
                              const EncodingTable& given, const CalibrationResult& measured,
                              int threads, Progress& progress, Diagnostics& diagnostics) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "halfstep/adaptation/lowering.h"
+#include "halfstep/adaptation/precision.h"
 #include "halfstep/adaptation/structure.h"
 #include "halfstep/encodings/encoding_table.h"
 #include "halfstep/model/graph_editor.h"
@@ -19,6 +21,8 @@
 namespace halfstep {
 
 struct AdaptOptions {
+  /// What tensors showed over the samples, where that is known: tells what leaves float16.
+  std::map<std::string, RealRange> ranges{};
   /// An op whose symmetry or granularity no kernel takes moves to the nearest precision that does,
   /// instead of being an error.
   bool fallback = false;

@@ -96,12 +96,37 @@ class PrecisionSelector {
         (slot >= 0 ? state_.wanted(node, slot) : state_.requested.find(tensor)) != nullptr) {
       return;
     }
+    if (keeps_float32(tensor)) {
+      return;
+    }
     state_.requested.set(tensor,
                          {.dtype = state_.target.default_float(), .origin = Origin::default_type});
     state_.note("adapt/default-float", tensor,
                 "tensor '" + tensor +
                     "' has no encoding: " + std::string(name(state_.target.default_float())));
     check_constant_range(tensor);
+  }
+
+  /// A tensor whose measured values leave float16: where the target really computes in float32 it
+  /// stays that, elsewhere the user is told.
+  bool keeps_float32(const std::string& tensor) {
+    const auto found = state_.options.ranges.find(tensor);
+    if (found == state_.options.ranges.end() ||
+        state_.target.default_float() != Dtype::float16 ||
+        std::max(-found->second.low, found->second.high) <= kLargestFloat16) {
+      return false;
+    }
+    if (state_.target.float32_is_float16()) {
+      warn_float16(tensor, "values from " + std::to_string(found->second.low) + " to " +
+                               std::to_string(found->second.high) + " (calibration)");
+      return false;
+    }
+    state_.requested.set(tensor, {.dtype = Dtype::float32, .origin = Origin::default_type});
+    state_.note("adapt/float32-kept", tensor,
+                "tensor '" + tensor + "' has no encoding and leaves float16 (values from " +
+                    std::to_string(found->second.low) + " to " +
+                    std::to_string(found->second.high) + "): float32");
+    return true;
   }
 
   void check_constant_range(const std::string& tensor) {

@@ -1,0 +1,106 @@
+#include "halfstep/plan_observed.h"
+
+#include <set>
+
+#include "halfstep/model/op_facts.h"
+
+namespace halfstep {
+namespace {
+
+/// Smallest and largest value, nothing else.
+ResolvedSpec plain_range() {
+  return resolve({.qparam_calculator_cls = "global_minmax", .policy = Policy::safe},
+                 Role::activation);
+}
+
+}  // namespace
+
+std::vector<ObservedTensor> observed_tensors(const Plan& plan) {
+  std::vector<ObservedTensor> tensors;
+  for (const PlannedActivation& activation : plan.activations) {
+    if (activation.source.empty()) {
+      tensors.push_back({.name = activation.tensor, .spec = activation.spec});
+    }
+  }
+  return tensors;
+}
+
+CalibrationResult placeholder_ranges(const Plan& plan) {
+  constexpr int kDistinct = 1 << 15;
+  CalibrationResult placeholders;
+  int number = 0;
+  for (const ObservedTensor& tensor : observed_tensors(plan)) {
+    const float high = 1.0F - static_cast<float>(++number % kDistinct) / (2.0F * kDistinct);
+    placeholders.statistics[tensor.name] = {.range = {.min = {0}, .max = {high}}, .values = 1};
+  }
+  return placeholders;
+}
+
+std::vector<std::string> tensors_before_selection(const GraphIndex& graph, const Plan& plan) {
+  std::set<std::string> known;
+  for (const PlannedActivation& activation : plan.activations) {
+    known.insert(activation.tensor);
+  }
+  std::vector<std::string> tensors;
+  for (const onnx::NodeProto& node : graph.graph().node()) {
+    if (!is_onnx_domain(node) || node.op_type() != "Where" || plan.activations.empty()) {
+      continue;
+    }
+    for (int slot = 1; slot < node.input_size(); ++slot) {
+      const std::string& input = node.input(slot);
+      if (graph.type(input).elem_type == onnx::TensorProto::FLOAT &&
+          graph.constant(input) == nullptr && known.insert(input).second) {
+        tensors.push_back(input);
+      }
+    }
+  }
+  return tensors;
+}
+
+std::vector<ObservedTensor> given_activations(const GraphIndex& graph,
+                                              const EncodingTable& given) {
+  const ResolvedSpec range = plain_range();
+  std::vector<ObservedTensor> tensors;
+  for (const auto& [tensor, encoding] : given) {
+    if (!encoding.is_float() && graph.constant(tensor) == nullptr &&
+        (graph.producer(tensor) >= 0 || graph.is_graph_input(tensor))) {
+      tensors.push_back({.name = tensor, .spec = range});
+    }
+  }
+  return tensors;
+}
+
+std::vector<ObservedTensor> float_activations(const GraphIndex& graph, const Plan& plan,
+                                              const std::vector<ObservedTensor>& listed) {
+  std::set<std::string> known;
+  for (const ObservedTensor& tensor : listed) {
+    known.insert(tensor.name);
+  }
+  for (const PlannedActivation& activation : plan.activations) {
+    known.insert(activation.tensor);
+  }
+  const ResolvedSpec range = plain_range();
+  std::vector<ObservedTensor> tensors;
+  for (const onnx::NodeProto& node : graph.graph().node()) {
+    for (const std::string& output : node.output()) {
+      if (!output.empty() && graph.type(output).elem_type == onnx::TensorProto::FLOAT &&
+          graph.constant(output) == nullptr && !plan.inner.contains(output) &&
+          known.insert(output).second) {
+        tensors.push_back({.name = output, .spec = range});
+      }
+    }
+  }
+  return tensors;
+}
+
+std::map<std::string, RealRange> measured_ranges(const CalibrationResult& measured) {
+  std::map<std::string, RealRange> ranges;
+  for (const auto& [tensor, seen] : measured.statistics) {
+    if (!seen.range.max.empty()) {
+      ranges[tensor] = {.low = seen.range.min[0], .high = seen.range.max[0]};
+    }
+  }
+  return ranges;
+}
+
+}  // namespace halfstep
