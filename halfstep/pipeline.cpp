@@ -191,7 +191,8 @@ class QuantizeJob {
     const std::size_t first = result_.diagnostics.size();
     AdaptResult adapted =
         adapt(result_.model, std::move(result_.encodings), *target_,
-              {.ranges = ranges_, .fallback = request_.fallback, .skip = request_.skip}, result_.diagnostics);
+              {.ranges = ranges_, .fallback = request_.fallback, .skip = request_.skip},
+              result_.diagnostics);
     result_.encodings = std::move(adapted.encodings);
     summary().adapted = adapted.totals;
     mark_adapted(first);
@@ -479,7 +480,7 @@ class QuantizeJob {
   QuantizeResult result_;
   std::optional<Target> target_{};
   std::map<std::string, RealRange> ranges_{};  // what calibration saw
-  EncodingTable written_{};  // of an adapted model: as its file stores it
+  EncodingTable written_{};                    // of an adapted model: as its file stores it
   std::optional<GivenEncodings> given_{};
   std::optional<QuantizedCheck> check_{};
 };

@@ -57,8 +57,7 @@ std::vector<std::string> tensors_before_selection(const GraphIndex& graph, const
   return tensors;
 }
 
-std::vector<ObservedTensor> given_activations(const GraphIndex& graph,
-                                              const EncodingTable& given) {
+std::vector<ObservedTensor> given_activations(const GraphIndex& graph, const EncodingTable& given) {
   const ResolvedSpec range = plain_range();
   std::vector<ObservedTensor> tensors;
   for (const auto& [tensor, encoding] : given) {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "halfstep/adaptation/invariants.h"
 #include "halfstep/adaptation/passes/passes.h"
 #include "halfstep/adaptation/prepare/movement_groups.h"
 #include "halfstep/adaptation/steps.h"
@@ -32,6 +33,8 @@ void run_passes(AdaptationState& state) {
   for (const AdaptationPass& pass : kPasses) {
     if (!is_skipped(state.options.skip, pass.name)) {
       pass.run(state);
+      state.done.push_back(pass.name);
+      verify_after(state, pass.name);
     }
   }
   state.editor.apply();

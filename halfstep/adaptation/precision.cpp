@@ -158,6 +158,12 @@ Encoding made_symmetric(const Encoding& encoding) {
   return result;
 }
 
+bool same_numbers(const Encoding& a, const Encoding& b) {
+  Encoding copy = b;
+  copy.origin = a.origin;
+  return a == copy;
+}
+
 RealRange real_range(const Encoding& encoding) {
   const double scale = encoding.scale[0];
   const auto zero = static_cast<double>(zero_point_at(encoding, 0));

@@ -46,6 +46,9 @@ struct TypeChange {
 /// scale = largest magnitude / (2^(bits-1) - 1). Per tensor.
 [[nodiscard]] Encoding made_symmetric(const Encoding& encoding);
 
+/// Equal but for where they come from.
+[[nodiscard]] bool same_numbers(const Encoding& a, const Encoding& b);
+
 /// Smallest and largest value of a per-tensor encoding.
 struct RealRange {
   double low = 0, high = 0;

@@ -45,6 +45,11 @@ struct OperandTypes {
   std::string kernel{};                            ///< row of the target file
 };
 
+/// A Convert that was put in: from one tensor to another.
+struct ConvertRecord {
+  std::string from{}, to{};
+};
+
 /// How often what happened, for the closing account.
 struct AdaptTotals {
   int default_float = 0, propagated = 0, adapted = 0, converts = 0, super_groups = 0,
@@ -71,6 +76,9 @@ struct AdaptationState {
   std::unordered_set<std::string> inner{};  ///< tensors inside super groups: no encoding
   std::vector<OperandTypes> nodes{};        ///< by node
   std::vector<std::string> errors{};        ///< collected; the pass that has any fails
+
+  std::vector<ConvertRecord> converts{};
+  std::vector<std::string_view> done{};  ///< passes that have run
 
   GraphEditor editor;
   NameMaker names;

@@ -11,12 +11,6 @@
 namespace halfstep {
 namespace {
 
-bool same(const Encoding& a, const Encoding& b) {
-  Encoding copy = b;
-  copy.origin = a.origin;
-  return a == copy;
-}
-
 /// A tensor in one encoding. The first is what the producer writes, the others are converted.
 struct Form {
   Encoding encoding{};
@@ -108,12 +102,12 @@ class ConvertInserter {
   static int walk(std::deque<Form>& forms, const std::vector<const Encoding*>& road, int reader) {
     int at = 0;
     for (const Encoding* next : road) {
-      if (next == nullptr || same(forms[static_cast<std::size_t>(at)].encoding, *next)) {
+      if (next == nullptr || same_numbers(forms[static_cast<std::size_t>(at)].encoding, *next)) {
         continue;
       }
       int found = -1;
       for (std::size_t i = 0; i < forms.size(); ++i) {
-        if (forms[i].from == at && same(forms[i].encoding, *next)) {
+        if (forms[i].from == at && same_numbers(forms[i].encoding, *next)) {
           found = static_cast<int>(i);
         }
       }
@@ -173,6 +167,7 @@ class ConvertInserter {
     node.add_output(to.name);
     mark_convert(node);
     state_.editor.insert_before(to.first_reader, std::move(node));
+    state_.converts.push_back({.from = from.name, .to = to.name});
     ++state_.totals.converts;
     state_.note("adapt/convert", tensor,
                 "tensor '" + tensor + "' is converted from " + describe(from.encoding) + " to " +

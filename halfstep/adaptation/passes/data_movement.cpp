@@ -164,17 +164,12 @@ class ChainSpreader {
       state_.note(rule, tensor,
                   "tensor '" + tensor + "' takes " + describe(encoding) + " from '" + giver +
                       "': the chain of data movement from " + first + " carries one encoding");
-    } else if (!equal_numbers(*own, encoding)) {
+    } else if (!same_numbers(*own, encoding)) {
       state_.note(rule, tensor,
                   "tensor '" + tensor + "' keeps " + describe(*own) + " outside the chain from " +
                       first + ", which carries " + describe(encoding) + " of '" + giver +
                       "': a Convert stands between");
     }
-  }
-
-  static bool equal_numbers(const Encoding& a, Encoding b) {
-    b.origin = a.origin;
-    return a == b;
   }
 
   AdaptationState& state_;

@@ -111,8 +111,7 @@ class PrecisionSelector {
   /// stays that, elsewhere the user is told.
   bool keeps_float32(const std::string& tensor) {
     const auto found = state_.options.ranges.find(tensor);
-    if (found == state_.options.ranges.end() ||
-        state_.target.default_float() != Dtype::float16 ||
+    if (found == state_.options.ranges.end() || state_.target.default_float() != Dtype::float16 ||
         std::max(-found->second.low, found->second.high) <= kLargestFloat16) {
       return false;
     }

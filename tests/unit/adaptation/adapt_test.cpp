@@ -301,5 +301,110 @@ TEST(Adapt, SkippedPassesMustExist) {
               ThrowsMessage<Error>(HasSubstr("did you mean \"converts\"")));
 }
 
+constexpr const char* kLinear = R"(g (float[2,3,2] x) => (float[2,3,2] y)
+    <float[2,2] w = {1, 2, 3, 4}, float[2] b = {1, 2}> { p = MatMul (x, w) y = Add (p, b) })";
+constexpr const char* kLinearTypes = "x uint8 0.1 128\nw int8[1] 0.1 0.2\ny uint8 0.5 128\n";
+
+TEST(Adapt, AConstantAddedToAProductIsItsBias) {
+  const Adapted done = adapted(kLinear, kLinearTypes);
+  EXPECT_EQ(done.text,
+            "b: int32 per channel (axis 0)\nw: int8 per channel (axis 1)\n"
+            "x: uint8 scale 0.1 zero point 128\ny: uint8 scale 0.5 zero point 128\n");
+  EXPECT_EQ(done.count("adapt/bias-add"), 1);
+  EXPECT_EQ(done.count("adapt/super-group"), 0);
+}
+
+TEST(Adapt, AnActivationBehindTheBiasMakesASuperGroup) {
+  const Adapted done = adapted(R"(g (float[2,2] x) => (float[2,2] y)
+    <float[2,2] w = {1, 2, 3, 4}, float[2] b = {1, 2}>
+    { p = MatMul (x, w) s = Add (p, b) y = Relu (s) })",
+                               kLinearTypes);
+  EXPECT_EQ(done.count("adapt/bias-add"), 1);
+  EXPECT_EQ(done.count("adapt/super-group"), 1);
+  EXPECT_THAT(done.text, Not(HasSubstr("p:")));
+  EXPECT_THAT(done.text, Not(HasSubstr("s:")));
+}
+
+TEST(Adapt, AProductWithAnEncodingIsNotJoinedWithItsBias) {
+  const Adapted done = adapted(kLinear, std::string(kLinearTypes) + "p uint8 0.5 128\n");
+  EXPECT_EQ(done.count("adapt/bias-add"), 0);
+  EXPECT_THAT(done.text, HasSubstr("p: uint8 scale 0.5 zero point 128"));
+}
+
+TEST(Adapt, OneAddedNumberForAllChannelsIsNoBias) {
+  const Adapted done = adapted(R"(g (float[2,2] x) => (float[2,2] y)
+    <float[2,2] w = {1, 2, 3, 4}, float[1] b = {1}> { p = MatMul (x, w) y = Add (p, b) })",
+                               kLinearTypes);
+  EXPECT_EQ(done.count("adapt/bias-add"), 0);
+}
+
+TEST(Adapt, LpbqWeightsAndTheirBiasStayTwoOperators) {
+  std::string zeros = "0";
+  for (int i = 1; i < 64; ++i) {
+    zeros += ", 0";
+  }
+  Model model = model_from_text(
+      "<ir_version: 10, opset_import: [\"\" : 21]>\n"
+      "g (float[2,32] x) => (float[2,2] y) <float[32,2] w = {" +
+      zeros + "}, float[2] b = {-1, 2}> { p = MatMul (x, w) y = Add (p, b) }");
+  EncodingTable table = encodings("x uint16 0.001 32768\ny uint16 0.001 32768\n");
+  table.set("w", {.dtype = Dtype::int4,
+                  .granularity = Lpbq{.axis = 0, .block_size = 16, .channel_axis = 1},
+                  .shape = {2, 2},
+                  .scale = {0.1F, 0.2F},
+                  .zero_point = {},
+                  .block_scale = {1, 2, 3, 4}});
+  Diagnostics diagnostics;
+  const AdaptResult result =
+      adapt(model, std::move(table), Target::load("htp_v75"), {}, diagnostics);
+  const Encoding* product = result.encodings.find("p");
+  ASSERT_NE(product, nullptr);
+  const RealRange range = real_range(*product);
+  EXPECT_NEAR(range.low, -32.768 - 2, 0.01);
+  EXPECT_NEAR(range.high, 32.767 + 1, 0.01);
+  EXPECT_EQ(result.encodings.find("w")->block_scale.size(), 4U);
+}
+
+TEST(Adapt, MeasuredValuesBeyondFloat16AreNamed) {
+  const Adapted done =
+      adapted(kRelu, "", "htp_v75", {.ranges = {{"y", {.low = 0, .high = 70000}}}});
+  EXPECT_EQ(done.count("adapt/float16-range"), 1);
+  EXPECT_EQ(done.count("adapt/float32-kept"), 0);
+  EXPECT_EQ(adapted(kRelu, "", "htp_v75", {.ranges = {{"y", {.low = 0, .high = 7}}}})
+                .count("adapt/float16-range"),
+            0);
+}
+
+TEST(Adapt, AHigherRankThanTheKernelsTakeIsAnError) {
+  EXPECT_THAT(
+      [] {
+        adapted(R"(g (float[1,1,1,1,1,4] x) => (float[1,1,1,1,1,4] y) { y = Relu (x) })",
+                "x uint8 0.1 0\ny uint8 0.1 0\n");
+      },
+      ThrowsMessage<Error>(AllOf(HasSubstr("at most rank 5, found rank 6"),
+                                 HasSubstr("nearest kernels: "), HasSubstr("adapt/no-kernel"))));
+}
+
+TEST(Adapt, SignedPadOfAValueRunsUnsigned) {
+  const std::string graph = R"(g (float[1,2,2,2] x) => (float[1,2,4,4] y)
+    <int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1}> { y = Pad (x, p) })";
+  EXPECT_EQ(adapted(graph, "x int8 0.1 -9\ny int8 0.1 -9\n").count("adapt/sign"), 2);
+  EXPECT_EQ(adapted(graph, "x uint8 0.1 119\ny uint8 0.1 119\n").count("adapt/sign"), 0);
+}
+
+TEST(Adapt, SoftmaxStartsAtZero) {
+  const Adapted done = adapted(R"(g (float[1,4] x) => (float[1,4] y) { y = Softmax (x) })",
+                               "x uint8 0.1 128\ny uint8 0.0078125 127\n");
+  EXPECT_EQ(done.count("adapt/fixed-encoding"), 1);
+  EXPECT_THAT(done.text, HasSubstr("zero point 0\n"));
+}
+
+TEST(Adapt, WhatNoOutputNeedsIsLeftOut) {
+  const Adapted done =
+      adapted(R"(g (float[1,4] x) => (float[1,4] y) { y = Relu (x) z = Exp (x) })", "");
+  EXPECT_EQ(done.count("adapt/unused-node"), 1);
+  EXPECT_EQ(done.text, "x: float16\ny: float16\n");
+}
+
 }  // namespace
 }  // namespace halfstep
