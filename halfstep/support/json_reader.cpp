@@ -90,6 +90,30 @@ std::vector<std::string> JsonReader::texts(std::string_view key) const {
   return result;
 }
 
+const Json& JsonReader::array(std::string_view key) const {
+  if (!has(key) || !value(key).is_array()) {
+    fail(key, "an array");
+  }
+  return value(key);
+}
+
+std::vector<std::int64_t> JsonReader::integers(std::string_view key, std::int64_t least,
+                                               std::int64_t most) const {
+  std::vector<std::int64_t> result;
+  for (const Json& entry : array(key)) {
+    // of more than 63 bits: an unsigned number, or one with a point
+    const bool small = entry.is_number_integer() &&
+                       !(entry.is_number_unsigned() &&
+                         entry.get<std::uint64_t>() > static_cast<std::uint64_t>(most));
+    if (!small || entry.get<std::int64_t>() < least || entry.get<std::int64_t>() > most) {
+      fail(key, "an array of integers from " + std::to_string(least) + " to " +
+                    std::to_string(most));
+    }
+    result.push_back(entry.get<std::int64_t>());
+  }
+  return result;
+}
+
 JsonReader JsonReader::object(std::string_view key) const {
   return {value(key), where_ + ": \"" + std::string(key) + "\""};
 }

@@ -24,6 +24,10 @@ class JsonReader {
   [[nodiscard]] bool flag_or(std::string_view key, bool fallback) const;
   [[nodiscard]] std::int64_t integer(std::string_view key) const;
   [[nodiscard]] std::vector<std::string> texts(std::string_view key) const;
+  /// The elements of an array; of an array of integers, each within bounds.
+  [[nodiscard]] const Json& array(std::string_view key) const;
+  [[nodiscard]] std::vector<std::int64_t> integers(std::string_view key, std::int64_t least,
+                                                   std::int64_t most) const;
   /// A reader of the object under `key`; of each object of the array under `key`.
   [[nodiscard]] JsonReader object(std::string_view key) const;
   [[nodiscard]] std::vector<JsonReader> objects(std::string_view key) const;

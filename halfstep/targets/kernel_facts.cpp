@@ -102,17 +102,15 @@ int small_integer(const JsonReader& reader, std::string_view key) {
   return static_cast<int>(value);
 }
 
+constexpr std::int64_t kLargest = 1000000;
+
 template <typename T>
-std::vector<T> integers(const JsonReader& reader, std::string_view key) {
+std::vector<T> integers(const JsonReader& reader, std::string_view key, std::int64_t least = 0) {
   std::vector<T> values;
-  if (!reader.has(key)) {
-    return values;
-  }
-  for (const Json& value : reader.value(key)) {
-    if (!value.is_number_integer()) {
-      reader.fail(key, "an array of integers");
+  if (reader.has(key)) {
+    for (const std::int64_t value : reader.integers(key, least, kLargest)) {
+      values.push_back(static_cast<T>(value));
     }
-    values.push_back(value.get<T>());
   }
   return values;
 }
@@ -132,6 +130,13 @@ E enumerator(const std::array<std::string_view, N>& names, const JsonReader& rea
   return static_cast<E>(found - names.begin());
 }
 
+/// "all", or versions; for readers of the file.
+void check_runs_on(const JsonReader& reader) {
+  if (reader.has("runs_on") && reader.value("runs_on") != "all") {
+    (void)integers<int>(reader, "runs_on");
+  }
+}
+
 KernelOp read_op(const TypeNames& names, const JsonReader& reader) {
   reader.allow_only({"kernels", "max_rank"});
   KernelOp op;
@@ -142,6 +147,7 @@ KernelOp read_op(const TypeNames& names, const JsonReader& reader) {
       kernel.min_arch = group.has("min_arch") ? small_integer(group, "min_arch") : 0;
       kernel.note = group.text_or("note", "");
       kernel.source = group.text("source");
+      check_runs_on(group);
       op.kernels.push_back(std::move(kernel));
     }
   }
@@ -163,7 +169,7 @@ WeightRule read_weight_rule(const TypeNames& names, const JsonReader& reader) {
           .activations = type_set(names, reader, "activations"),
           .granularity = enumerator<WeightGranularity>(kGranularities, reader, "granularity"),
           .symmetry = enumerator<SymmetryRule>(kSymmetries, reader, "symmetry"),
-          .block_sizes = integers<std::int64_t>(reader, "block_sizes"),
+          .block_sizes = integers<std::int64_t>(reader, "block_sizes", 1),
           .pointwise = reader.flag_or("pointwise", false),
           .is_static = reader.flag_or("static", false),
           .min_arch = reader.has("min_arch") ? small_integer(reader, "min_arch") : 0,

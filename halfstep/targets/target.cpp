@@ -15,6 +15,28 @@ namespace halfstep {
 namespace {
 
 constexpr std::string_view kFolder = "targets/";
+constexpr std::int64_t kMostInputs = 1000000;
+
+Dtype read_default_float(const JsonReader& file) {
+  for (const Dtype dtype : {Dtype::float16, Dtype::float32, Dtype::bfloat16}) {
+    if (file.text("default_float") == halfstep::name(dtype)) {
+      return dtype;
+    }
+  }
+  file.fail("default_float", "float16, float32 or bfloat16");
+}
+
+int read_number(const JsonReader& file, std::string_view key) {
+  constexpr std::int64_t kLargest = 1000000;
+  if (!file.has(key)) {
+    return 0;
+  }
+  const std::int64_t number = file.integer(key);
+  if (number < 0 || number > kLargest) {
+    file.fail(key, "an integer from 0 to 1000000");
+  }
+  return static_cast<int>(number);
+}
 
 QuantizeWhen parse_when(const JsonReader& reader) {
   const std::string when = reader.text("when");
@@ -53,8 +75,9 @@ std::vector<SuperGroup> read_super_groups(const JsonReader& file) {
     SuperGroup group{.name = entry.text("name"),
                      .bias = entry.flag_or("bias", false),
                      .source = entry.text("source")};
-    for (const Json& stage : entry.value("ops")) {
-      if (!stage.is_array() || stage.empty() || !stage.front().is_string()) {
+    for (const Json& stage : entry.array("ops")) {
+      if (!stage.is_array() || stage.empty() ||
+          !std::all_of(stage.begin(), stage.end(), [](const Json& op) { return op.is_string(); })) {
         entry.fail("ops", "an array of arrays of operator names");
       }
       group.ops.push_back(stage.get<std::vector<std::string>>());
@@ -84,8 +107,10 @@ std::vector<DataMovementOp> read_data_movement(const JsonReader& file) {
   if (movement.text("direction") != "forward") {
     movement.fail("direction", "\"forward\"");
   }
+  (void)movement.text_or("why", "");  // for readers of the file
+  (void)movement.text_or("source", "");
   std::vector<DataMovementOp> ops;
-  for (const Json& entry : movement.value("ops")) {
+  for (const Json& entry : movement.array("ops")) {
     if (entry.is_string()) {
       ops.push_back({.op_type = entry.get<std::string>()});
       continue;
@@ -97,7 +122,9 @@ std::vector<DataMovementOp> read_data_movement(const JsonReader& file) {
       op.values = reader.texts("values");
     }
     if (reader.has("zero_inputs")) {
-      op.zero_inputs = reader.value("zero_inputs").get<std::vector<int>>();
+      for (const std::int64_t slot : reader.integers("zero_inputs", 0, kMostInputs)) {
+        op.zero_inputs.push_back(static_cast<int>(slot));
+      }
     }
     ops.push_back(std::move(op));
   }
@@ -140,12 +167,20 @@ Json read_file(const std::string& name_or_path) {
 }
 
 /// A name in "extends" is shipped, or a path beside the file that extends it.
-std::string base_name(const std::string& base, const std::string& extending) {
+std::string base_name(const JsonReader& file, const std::string& extending) {
+  const std::string base = file.text("extends");
   const std::vector<std::string> names = shipped_files();
   if (std::find(names.begin(), names.end(), base) != names.end()) {
     return base;
   }
-  return (std::filesystem::path(extending).parent_path() / base).string();
+  const std::filesystem::path path = std::filesystem::path(extending).parent_path() / base;
+  std::error_code error;
+  if (base.empty() || !std::filesystem::is_regular_file(path, error)) {
+    const std::string close = closest_match(base, names);
+    file.fail("extends", "a shipped target or a file beside this one" +
+                             (close.empty() ? "" : " (did you mean \"" + close + "\"?)"));
+  }
+  return path.string();
 }
 
 /// The file with every key of the files it extends that it does not have itself.
@@ -162,7 +197,7 @@ Json whole_file(const std::string& name_or_path) {
         whole[key] = value;
       }
     }
-    next = file.has("extends") ? base_name(file.text("extends"), next) : "";
+    next = file.has("extends") ? base_name(file, next) : "";
   }
   return whole;
 }
@@ -211,9 +246,9 @@ Target Target::load(const std::string& name_or_path) {
   target.name_ = file.text("name");
   target.summary_ = file.text("summary");
   target.source_ = file.text("source");
-  target.default_float_ = parse_dtype(file.text("default_float"));
-  target.arch_ = file.has("arch") ? static_cast<int>(file.integer("arch")) : 0;
-  target.soc_ = file.has("soc") ? static_cast<int>(file.integer("soc")) : 0;
+  target.default_float_ = read_default_float(file);
+  target.arch_ = read_number(file, "arch");
+  target.soc_ = read_number(file, "soc");
   target.integer_only_ = file.flag_or("integer_only", false);
   target.float32_is_float16_ = file.flag_or("float32_is_float16", false);
   require(!file.has("quantized_ops") || !file.has("kernels"),
