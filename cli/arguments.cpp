@@ -304,6 +304,20 @@ std::string plain_words(const std::string& message) {
   return message;
 }
 
+/// Pages print "--option" with one typographic dash, or one and a hyphen; whoever copies the line
+/// means the option. Only options that a command has.
+std::string with_plain_dashes(const std::string& word, const CLI::App& root) {
+  constexpr std::array<std::string_view, 2> kDashes = {"\xE2\x80\x93", "\xE2\x80\x94"};  // en, em
+  for (const std::string_view dash : kDashes) {
+    if (word.starts_with(dash)) {
+      const std::size_t name = word.find_first_not_of('-', dash.size());
+      const std::string plain = "--" + (name == std::string::npos ? "" : word.substr(name));
+      return known_to_a_command(plain.substr(0, plain.find('=')), root) ? plain : word;
+    }
+  }
+  return word;
+}
+
 void require_model(const CLI::App& app, const std::string& model) {
   if (model.empty()) {
     throw UsageError("no model given", "usage: halfstep " + full_name(app) + " MODEL ...");
@@ -325,8 +339,12 @@ Command parse_arguments(const std::vector<std::string>& arguments) {
     return std::ranges::find_if(commands, [](const auto& c) { return c.app->parsed(); });
   };
 
+  std::vector<std::string> words;  // the last one first
+  for (auto word = arguments.rbegin(); word != arguments.rend(); ++word) {
+    words.push_back(with_plain_dashes(*word, root));
+  }
   try {
-    root.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+    root.parse(std::move(words));
   } catch (const CLI::CallForHelp&) {
     const auto command = used();
     const CLI::App* group = root.get_subcommand("encodings");

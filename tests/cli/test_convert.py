@@ -58,6 +58,34 @@ def test_qdq_model_as_the_specification_writes_it(halfstep, tmp_path):
     assert (tmp_path / "model_qdq_htp_v75.onnx").is_file()
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "qairt-converter -i model.onnx --quantization_overrides\n"
+        "model.encodings \N{EN DASH}-target_backend=HTP",
+        "qairt-converter -i model_qdq.onnx \N{EN DASH}-target_backend=HTP",
+    ],
+)
+def test_example_lines_of_the_specification(halfstep, tmp_path, line):
+    """As its page prints them, dashes and line breaks included."""
+    (tmp_path / "model.onnx").write_bytes(MODEL.read_bytes())
+    (tmp_path / "model.encodings").write_bytes(PLAIN.read_bytes())
+    qdq = tmp_path / "model_qdq.onnx"
+    halfstep("encodings", "apply", MODEL, PLAIN, "-o", qdq)
+    tool, *words = line.split()
+    assert tool == "qairt-converter"
+    result = halfstep("convert", *words, "-o", "out.onnx", cwd=tmp_path)
+    assert "htp_v75" in result.out and "v75" in result.out.split("chosen")[1]
+    data = np.load(ENCODINGS / "data.npz")
+    wanted = next(data[key] for key in data.files if key.startswith("out:"))
+    assert sqnr(outputs(tmp_path / "out.onnx", optimize=False)[0], wanted) > 30
+
+
+def test_typographic_dashes_of_other_words_stay(halfstep):
+    for word in ("\N{EN DASH}-no_such_option=1", "\N{EN DASH}"):
+        assert word in halfstep("convert", word, code=2).err
+
+
 def test_other_spellings(halfstep, tmp_path):
     out = tmp_path / "o.onnx"
     halfstep(
