@@ -106,8 +106,8 @@ std::vector<std::int64_t> JsonReader::integers(std::string_view key, std::int64_
                        !(entry.is_number_unsigned() &&
                          entry.get<std::uint64_t>() > static_cast<std::uint64_t>(most));
     if (!small || entry.get<std::int64_t>() < least || entry.get<std::int64_t>() > most) {
-      fail(key, "an array of integers from " + std::to_string(least) + " to " +
-                    std::to_string(most));
+      fail(key,
+           "an array of integers from " + std::to_string(least) + " to " + std::to_string(most));
     }
     result.push_back(entry.get<std::int64_t>());
   }
