@@ -20,12 +20,15 @@ std::string explanation_text(const Explanation& explanation) {
     text = explanation.name + ": " +
            (explanation.encoding.empty() ? "no integer encoding" : explanation.encoding) +
            " on target " + explanation.target + "\n";
+    if (!explanation.given.empty()) {
+      text += "  " + wrapped("given by " + explanation.given, 4) + "\n";
+    }
   }
   for (const Diagnostic& decision : explanation.decisions) {
     text += "  " + wrapped(decision.message + " [" + decision.rule + "]", 4) + "\n";
   }
   if (explanation.decisions.empty()) {
-    text += "  nothing was changed: it is as it was given\n";
+    text += "  nothing was changed\n";
   }
   if (explanation.name.empty()) {
     Table totals({{.title = "rule"}, {.title = "times", .align = Align::right}});

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "halfstep/adaptation/precision.h"
@@ -13,7 +15,7 @@ namespace halfstep {
 namespace {
 
 constexpr std::string_view kKey = "halfstep.decisions";
-constexpr std::array<std::string_view, 2> kFamilies = {"prepare/", "adapt/"};
+constexpr std::array<std::string_view, 3> kFamilies = {"prepare/", "adapt/", "write/"};
 
 const std::string* recorded(const Model& model) {
   for (const onnx::StringStringEntryProto& entry : model.proto().metadata_props()) {
@@ -32,7 +34,38 @@ std::string severity_text(Severity severity) {
   return severity == Severity::warning ? "warning" : severity == Severity::error ? "error" : "note";
 }
 
-Diagnostics read_decisions(const Model& model, std::string& target) {
+/// What the metadata of a model holds.
+struct Record {
+  std::string target{};
+  std::map<std::string, std::string> given{};  ///< by tensor
+  Diagnostics decisions{};
+};
+
+Record parse_record(const Model& model, const std::string& text) {
+  const std::string where = model.name() + ": metadata " + std::string(kKey);
+  Record record;
+  try {
+    const Json json = parse_json(text, where);
+    record.target = json.at("target").get<std::string>();
+    for (const auto& [tensor, encoding] : json.at("given").items()) {
+      record.given[tensor] = encoding.get<std::string>();
+    }
+    for (const Json& entry : json.at("decisions")) {
+      record.decisions.push_back(
+          {.severity = parse_severity(entry.at("severity").get<std::string>()),
+           .rule = entry.at("rule").get<std::string>(),
+           .subject = entry.at("subject").get<std::string>(),
+           .message = entry.at("message").get<std::string>()});
+    }
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& problem) {
+    throw Error(ErrorKind::invalid_file, where + " is damaged: " + problem.what());
+  }
+  return record;
+}
+
+Record read_record(const Model& model) {
   const std::string* text = recorded(model);
   if (text == nullptr) {
     throw Error(ErrorKind::nothing_to_do,
@@ -40,23 +73,41 @@ Diagnostics read_decisions(const Model& model, std::string& target) {
                     ": no decisions are recorded in this model; 'halfstep convert' and 'halfstep "
                     "quantize --target' with a target that adapts record them");
   }
-  Diagnostics decisions;
-  try {
-    const Json json = parse_json(*text, model.name() + ": metadata " + std::string(kKey));
-    target = json.at("target").get<std::string>();
-    for (const Json& entry : json.at("decisions")) {
-      decisions.push_back({.severity = parse_severity(entry.at("severity").get<std::string>()),
-                           .rule = entry.at("rule").get<std::string>(),
-                           .subject = entry.at("subject").get<std::string>(),
-                           .message = entry.at("message").get<std::string>()});
-    }
-  } catch (const Error&) {
-    throw;
-  } catch (const std::exception& problem) {
-    throw Error(ErrorKind::invalid_file, model.name() + ": metadata " + std::string(kKey) +
-                                             " is damaged: " + problem.what());
+  return parse_record(model, *text);
+}
+
+Json decision_json(const Diagnostic& decision) {
+  return {{"severity", severity_text(decision.severity)},
+          {"rule", decision.rule},
+          {"subject", decision.subject},
+          {"message", decision.message}};
+}
+
+std::string_view giver(Origin origin) {
+  switch (origin) {
+    case Origin::calibrated:
+      return "calibration";
+    case Origin::model:
+      return "the model";
+    case Origin::override_file:
+      return "the encodings file";
+    default:
+      return "halfstep";
   }
-  return decisions;
+}
+
+/// The record of an earlier adaptation for the same target, if it can be read.
+Record earlier_record(const Model& model, const std::string& target) {
+  const std::string* text = recorded(model);
+  if (text == nullptr) {
+    return {.target = target};
+  }
+  try {
+    Record record = parse_record(model, *text);
+    return record.target == target ? record : Record{.target = target};
+  } catch (const Error&) {
+    return {.target = target};
+  }
 }
 
 /// Tensors and nodes that the user may ask about.
@@ -97,15 +148,33 @@ std::string encoding_text(const Model& model, const std::string& name) {
 
 }  // namespace
 
-void record_decisions(Model& model, const std::string& target, const Diagnostics& diagnostics) {
-  Json json = {{"target", target}, {"decisions", Json::array()}};
+void record_decisions(Model& model, const std::string& target, const EncodingTable& given,
+                      const Diagnostics& diagnostics) {
+  Record record = earlier_record(model, target);
+  const bool again = !record.given.empty() || !record.decisions.empty();
+  for (const auto& [tensor, encoding] : given) {
+    if (again && encoding.origin == Origin::model) {
+      continue;  // that is the result of the earlier adaptation
+    }
+    record.given.emplace(tensor, std::string(giver(encoding.origin)) + ": " + describe(encoding));
+  }
   for (const Diagnostic& diagnostic : diagnostics) {
-    if (std::any_of(kFamilies.begin(), kFamilies.end(),
-                    [&](std::string_view family) { return diagnostic.rule.starts_with(family); })) {
-      json["decisions"].push_back({{"severity", severity_text(diagnostic.severity)},
-                                   {"rule", diagnostic.rule},
-                                   {"subject", diagnostic.subject},
-                                   {"message", diagnostic.message}});
+    const bool of_adaptation =
+        std::any_of(kFamilies.begin(), kFamilies.end(),
+                    [&](std::string_view family) { return diagnostic.rule.starts_with(family); });
+    if (of_adaptation) {
+      record.decisions.push_back(diagnostic);
+    }
+  }
+  Json json = {{"target", target}, {"given", Json::object()}, {"decisions", Json::array()}};
+  for (const auto& [tensor, text] : record.given) {
+    json["given"][tensor] = text;
+  }
+  std::set<std::string> known;
+  for (const Diagnostic& decision : record.decisions) {
+    Json entry = decision_json(decision);
+    if (known.insert(entry.dump()).second) {
+      json["decisions"].push_back(std::move(entry));
     }
   }
   auto& entries = *model.proto().mutable_metadata_props();
@@ -117,16 +186,11 @@ void record_decisions(Model& model, const std::string& target, const Diagnostics
 }
 
 Json to_json(const Explanation& explanation) {
-  Json json = {{"target", explanation.target},
-               {"name", explanation.name},
-               {"encoding", explanation.encoding},
-               {"decisions", Json::array()},
-               {"totals", Json::object()}};
+  Json json = {{"target", explanation.target},     {"name", explanation.name},
+               {"encoding", explanation.encoding}, {"given", explanation.given},
+               {"decisions", Json::array()},       {"totals", Json::object()}};
   for (const Diagnostic& decision : explanation.decisions) {
-    json["decisions"].push_back({{"severity", severity_text(decision.severity)},
-                                 {"rule", decision.rule},
-                                 {"subject", decision.subject},
-                                 {"message", decision.message}});
+    json["decisions"].push_back(decision_json(decision));
   }
   for (const auto& [rule, count] : explanation.totals) {
     json["totals"][rule] = count;
@@ -135,8 +199,9 @@ Json to_json(const Explanation& explanation) {
 }
 
 Explanation explain(const Model& model, const std::string& name) {
-  Explanation explanation{.name = name};
-  Diagnostics decisions = read_decisions(model, explanation.target);
+  Record record = read_record(model);
+  Explanation explanation{.target = record.target, .name = name};
+  Diagnostics& decisions = record.decisions;
   for (const Diagnostic& decision : decisions) {
     ++explanation.totals[decision.rule];
   }
@@ -146,6 +211,7 @@ Explanation explain(const Model& model, const std::string& name) {
   }
   require_name(model, decisions, name);
   explanation.encoding = encoding_text(model, name);
+  explanation.given = record.given[name];
   std::copy_if(decisions.begin(), decisions.end(), std::back_inserter(explanation.decisions),
                [&name](const Diagnostic& decision) { return speaks_of(decision, name); });
   return explanation;

@@ -7,6 +7,7 @@
 
 #include "halfstep/encodings/diff.h"
 #include "halfstep/frontends/encodings_file.h"
+#include "halfstep/frontends/float16_casts.h"
 #include "halfstep/frontends/qdq.h"
 #include "halfstep/model/graph_editor.h"
 #include "halfstep/model/node_keys.h"
@@ -120,12 +121,15 @@ Json to_json(const EntryAccount& account) {
 }
 
 GivenEncodings::GivenEncodings(Model& model, const std::filesystem::path& file, bool lenient,
-                               Diagnostics& diagnostics)
+                               bool float16_casts, Diagnostics& diagnostics)
     : path_(file.string()) {
   if (has_qdq(model)) {
     table_ = extract_qdq(model, diagnostics);
-    from_model_ = table_.size() + table_.uses().size();
   }
+  if (float16_casts) {
+    extract_float16(model, table_);
+  }
+  from_model_ = table_.size() + table_.uses().size();
   if (table_.empty() && file.empty()) {
     return;
   }

@@ -41,9 +41,10 @@ struct EntryAccount {
 class GivenEncodings {
  public:
   /// Takes Q/DQ (and integer operators) out of the model as encodings, and reads `file` (if not
-  /// empty) for the float model that is left.
+  /// empty) for the float model that is left. `float16_casts`: pairs of Casts to float16 and back
+  /// are encodings too.
   /// Errors: those of read_encodings.
-  GivenEncodings(Model& model, const std::filesystem::path& file, bool lenient,
+  GivenEncodings(Model& model, const std::filesystem::path& file, bool lenient, bool float16_casts,
                  Diagnostics& diagnostics);
 
   [[nodiscard]] const EncodingTable& table() const noexcept { return table_; }

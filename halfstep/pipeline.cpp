@@ -182,13 +182,14 @@ class QuantizeJob {
     return adapts() ? written_ : result_.encodings;
   }
   [[nodiscard]] QdqOptions qdq_options() const {
-    return {.threads = request_.threads, .engine_barriers = !adapts()};
+    return {.threads = request_.threads, .engine_barriers = !adapts(), .inner_pairs = inner_pairs_};
   }
 
   /// Returns the text of the encodings file, if one is wanted.
   std::string adapt_to_target() {
     const Phase phase(summary(), "adapt");
     const std::size_t first = result_.diagnostics.size();
+    const EncodingTable requested = result_.encodings;
     AdaptResult adapted =
         adapt(result_.model, std::move(result_.encodings), *target_,
               {.ranges = ranges_, .fallback = request_.fallback, .skip = request_.skip},
@@ -221,8 +222,8 @@ class QuantizeJob {
     }
     written_ = result_.encodings;
     shape_for_qnn_provider(result_.model, written_, result_.diagnostics);
-    pair_inner_tensors(result_.model, adapted.inner, written_, result_.diagnostics);
-    record_decisions(result_.model, target_->name(), result_.diagnostics);
+    inner_pairs_ = pair_inner_tensors(result_.model, adapted.inner, written_, result_.diagnostics);
+    record_decisions(result_.model, target_->name(), requested, result_.diagnostics);
     write_float16(result_.model, written_);
     return text;
   }
@@ -250,7 +251,8 @@ class QuantizeJob {
 
   void take_encodings() {
     const Phase phase(summary(), "prepare");
-    given_.emplace(result_.model, request_.encodings, request_.lenient, result_.diagnostics);
+    given_.emplace(result_.model, request_.encodings, request_.lenient, adapts(),
+                   result_.diagnostics);
     summary().model_encodings = given_->from_model();
   }
 
@@ -480,6 +482,7 @@ class QuantizeJob {
   QuantizeResult result_;
   std::optional<Target> target_{};
   std::map<std::string, RealRange> ranges_{};  // what calibration saw
+  std::set<std::string> inner_pairs_{};        // in its file only
   EncodingTable written_{};                    // of an adapted model: as its file stores it
   std::optional<GivenEncodings> given_{};
   std::optional<QuantizedCheck> check_{};

@@ -10,6 +10,7 @@
 #include "halfstep/adaptation/passes/passes.h"
 #include "halfstep/adaptation/prepare/movement_groups.h"
 #include "halfstep/adaptation/steps.h"
+#include "halfstep/model/node_metadata.h"
 
 namespace halfstep {
 namespace {
@@ -29,6 +30,21 @@ constexpr std::array<AdaptationPass, 5> kPasses = {{
     {"static-tensors", "encodings of constants and biases", kSpecification, encode_static_tensors},
 }};
 
+/// Marks the nodes of super groups: halfstep.group_op is the pattern, halfstep.group the tensor at
+/// the end.
+void mark_groups(Model& model, const AdaptationState& state) {
+  for (const Unit& unit : state.units) {
+    if (unit.kind != Unit::Kind::group) {
+      continue;
+    }
+    for (const int node : unit.nodes) {
+      onnx::NodeProto& proto = *model.graph().mutable_node(node);
+      set_metadata(proto, kGroupOpKey, unit.pattern->name);
+      set_metadata(proto, kGroupKey, state.node(unit.nodes.back()).output(0));
+    }
+  }
+}
+
 void run_passes(AdaptationState& state) {
   for (const AdaptationPass& pass : kPasses) {
     if (!is_skipped(state.options.skip, pass.name)) {
@@ -37,7 +53,6 @@ void run_passes(AdaptationState& state) {
       verify_after(state, pass.name);
     }
   }
-  state.editor.apply();
 }
 
 void count(AdaptationState& state, std::size_t first) {
@@ -106,6 +121,8 @@ AdaptResult adapt(Model& model, EncodingTable requested, const Target& target,
   groups.reserve_names(state.names);
   try {
     run_passes(state);
+    mark_groups(model, state);
+    state.editor.apply();
   } catch (...) {
     groups.expand(model);
     throw;

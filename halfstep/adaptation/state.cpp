@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "halfstep/model/node_metadata.h"
 #include "halfstep/model/op_facts.h"
 #include "halfstep/support/error.h"
 
 namespace halfstep {
 namespace {
 
-constexpr std::string_view kMark = "halfstep.op";
 constexpr std::string_view kConvert = "Convert";
 constexpr std::size_t kMostErrors = 20;
 
@@ -83,16 +83,10 @@ void AdaptationState::throw_errors(std::string_view pass) const {
 }
 
 bool is_convert(const onnx::NodeProto& node) {
-  return std::any_of(node.metadata_props().begin(), node.metadata_props().end(),
-                     [](const onnx::StringStringEntryProto& entry) {
-                       return entry.key() == kMark && entry.value() == kConvert;
-                     });
+  const std::string* mark = find_metadata(node, kOpKey);
+  return mark != nullptr && *mark == kConvert;
 }
 
-void mark_convert(onnx::NodeProto& node) {
-  onnx::StringStringEntryProto& entry = *node.add_metadata_props();
-  entry.set_key(std::string(kMark));
-  entry.set_value(std::string(kConvert));
-}
+void mark_convert(onnx::NodeProto& node) { set_metadata(node, kOpKey, kConvert); }
 
 }  // namespace halfstep

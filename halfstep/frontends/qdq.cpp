@@ -14,6 +14,7 @@
 #include "halfstep/model/graph_editor.h"
 #include "halfstep/model/graph_index.h"
 #include "halfstep/model/node_keys.h"
+#include "halfstep/model/node_metadata.h"
 
 namespace halfstep {
 namespace {
@@ -431,12 +432,33 @@ bool has_qdq(const Model& model) {
   });
 }
 
+namespace {
+
+/// Tensors inside super groups whose pair is in the file for the sake of an engine only.
+std::vector<std::string> inner_pairs(const Model& model) {
+  std::vector<std::string> tensors;
+  for (const onnx::NodeProto& node : model.graph().node()) {
+    const std::string* mark = find_metadata(node, kOpKey);
+    if (mark != nullptr && *mark == kInnerPairMark && node.input_size() > 0) {
+      tensors.push_back(node.input(0));
+    }
+  }
+  return tensors;
+}
+
+}  // namespace
+
 EncodingTable extract_qdq(Model& model, Diagnostics& diagnostics) {
+  const std::vector<std::string> inner = inner_pairs(model);
   const auto& nodes = model.graph().node();
   const bool integer_ops = std::any_of(nodes.begin(), nodes.end(), is_integer_op);
   const EncodingTable weights =
       integer_ops ? spell_out_integer_ops(model, diagnostics) : EncodingTable{};
-  return Extractor(model, diagnostics).run().overridden_by(weights);
+  EncodingTable table = Extractor(model, diagnostics).run().overridden_by(weights);
+  for (const std::string& tensor : inner) {
+    table.erase(tensor);
+  }
+  return table;
 }
 
 }  // namespace halfstep

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <set>
+#include <string>
+
 #include "halfstep/encodings/encoding_table.h"
 #include "halfstep/model/model.h"
 #include "halfstep/support/diagnostic.h"
@@ -12,6 +15,9 @@ struct QdqOptions {
   /// say (a Reshape to the same shape behind the DequantizeLinear). Providers of other chips fuse
   /// by themselves and need the plain pattern.
   bool engine_barriers = true;
+  /// Tensors inside super groups that get a pair in the file only: it is marked, and
+  /// extract_qdq() leaves it out.
+  std::set<std::string> inner_pairs{};
 };
 
 /// Rewrites a float model so that every tensor with an integer or float8 encoding passes through

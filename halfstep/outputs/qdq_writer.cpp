@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "halfstep/model/node_metadata.h"
 #include "halfstep/model/values.h"
 #include "halfstep/outputs/onnx_storage.h"
 #include "halfstep/support/error.h"
@@ -116,7 +117,11 @@ void QdqWriter::insert_quantize(const Subject& subject, const std::string& base,
     source = names_.fresh(base + "_float32");
     editor_.insert_before(place, cast_node(names_, base, input, source, onnx::TensorProto::FLOAT));
   }
-  editor_.insert_before(place, quantize_node(names_, base, params, source, output));
+  onnx::NodeProto node = quantize_node(names_, base, params, source, output);
+  if (options_.inner_pairs.contains(subject.name)) {
+    set_metadata(node, kOpKey, kInnerPairMark);
+  }
+  editor_.insert_before(place, std::move(node));
 }
 
 void QdqWriter::insert_dequantize(const Subject& subject, const std::string& base,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <set>
 #include <string>
 #include <unordered_set>
 
@@ -26,7 +27,10 @@ void shape_for_qnn_provider(Model& model, EncodingTable& table, Diagnostics& dia
 /// (what ends with Relu or Clip it fuses by itself). The pair covers the values that the end of the
 /// group can show. The chip fuses the group and ignores it. Call after shape_for_qnn_provider().
 /// Source: measured with onnxruntime-qnn 2.7.0 and, for the fusion, on the emulator.
-void pair_inner_tensors(const Model& model, const std::unordered_set<std::string>& inner,
-                        EncodingTable& table, Diagnostics& diagnostics);
+/// Returns the names of these tensors.
+[[nodiscard]] std::set<std::string> pair_inner_tensors(const Model& model,
+                                                       const std::unordered_set<std::string>& inner,
+                                                       EncodingTable& table,
+                                                       Diagnostics& diagnostics);
 
 }  // namespace halfstep

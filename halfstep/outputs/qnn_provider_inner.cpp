@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -72,6 +73,8 @@ class InnerPairs {
     }
   }
 
+  [[nodiscard]] const std::set<std::string>& given() const noexcept { return given_; }
+
  private:
   [[nodiscard]] bool has_channel_weight(const onnx::NodeProto& node) const {
     const std::optional<WeightFacts> facts = op_facts(node).weight;
@@ -92,6 +95,7 @@ class InnerPairs {
                                   std::llround(-range.low / scale)},
                    .origin = Origin::adapted};
     table_.set(tensor, std::move(inner));
+    given_.insert(tensor);
     diagnostics_.push_back(
         {.severity = Severity::note,
          .rule = "write/inner-pair",
@@ -106,18 +110,20 @@ class InnerPairs {
   EncodingTable& table_;
   Diagnostics& diagnostics_;
   GraphIndex index_;
+  std::set<std::string> given_{};
 };
 
 }  // namespace
 
-void pair_inner_tensors(const Model& model, const std::unordered_set<std::string>& inner,
-                        EncodingTable& table, Diagnostics& diagnostics) {
+std::set<std::string> pair_inner_tensors(const Model& model,
+                                         const std::unordered_set<std::string>& inner,
+                                         EncodingTable& table, Diagnostics& diagnostics) {
   InnerPairs pairs(model, table, diagnostics);
-  std::vector<std::string> names(inner.begin(), inner.end());
-  std::sort(names.begin(), names.end());
+  const std::set<std::string> names(inner.begin(), inner.end());
   for (const std::string& name : names) {
     pairs.give(name);
   }
+  return pairs.given();
 }
 
 }  // namespace halfstep

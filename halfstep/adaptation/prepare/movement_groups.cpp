@@ -10,23 +10,14 @@
 #include "halfstep/adaptation/prepare/movement_pattern.h"
 #include "halfstep/model/graph_editor.h"
 #include "halfstep/model/node_keys.h"
+#include "halfstep/model/node_metadata.h"
 #include "halfstep/model/qti_ops.h"
 #include "halfstep/support/json.h"
 
 namespace halfstep {
 namespace {
 
-constexpr std::string_view kGroup = "halfstep.group", kGroupOp = "halfstep.group_op";
 constexpr std::string_view kRule = "adapt/movement-group";
-
-void set_metadata(onnx::NodeProto& node, std::string_view key, const std::string& value) {
-  auto& entries = *node.mutable_metadata_props();
-  const auto old = std::find_if(entries.begin(), entries.end(),
-                                [key](const auto& entry) { return entry.key() == key; });
-  onnx::StringStringEntryProto& entry = old != entries.end() ? *old : *entries.Add();
-  entry.set_key(std::string(key));
-  entry.set_value(value);
-}
 
 void add_attribute(onnx::NodeProto& node, const std::string& name,
                    const std::vector<std::int64_t>& values, bool list) {
@@ -216,7 +207,7 @@ int MovementGroups::collapse(Model& model, const GraphIndex& graph, EncodingTabl
                            .subject = node.output(0),
                            .message = finder.label(pattern) + " run as one " + node.op_type() +
                                       " that only moves data"});
-    set_metadata(node, kGroup, std::to_string(groups_.size()));
+    set_metadata(node, kGroupKey, std::to_string(groups_.size()));
     groups_.push_back(std::move(group));
     editor.insert_before(pattern.nodes.back(), std::move(node));
   }
@@ -237,13 +228,12 @@ void MovementGroups::expand(Model& model) const {
   onnx::GraphProto& graph = model.graph();
   google::protobuf::RepeatedPtrField<onnx::NodeProto> nodes;
   for (onnx::NodeProto& node : *graph.mutable_node()) {
-    const auto mark = std::find_if(node.metadata_props().begin(), node.metadata_props().end(),
-                                   [](const auto& entry) { return entry.key() == kGroup; });
-    if (node.domain() != kQtiDomain || mark == node.metadata_props().end()) {
+    const std::string* mark = find_metadata(node, kGroupKey);
+    if (node.domain() != kQtiDomain || mark == nullptr) {
       nodes.Add(std::move(node));
       continue;
     }
-    const Group& group = groups_[static_cast<std::size_t>(std::stoul(mark->value()))];
+    const Group& group = groups_[static_cast<std::size_t>(std::stoul(*mark))];
     for (std::size_t i = 0; i < group.nodes.size(); ++i) {
       onnx::NodeProto& back = *nodes.Add();
       back = group.nodes[i];
@@ -253,8 +243,8 @@ void MovementGroups::expand(Model& model) const {
       if (i + 1 == group.nodes.size()) {
         back.set_output(0, node.output(0));
       }
-      set_metadata(back, kGroup, group.name);
-      set_metadata(back, kGroupOp, group.op);
+      set_metadata(back, kGroupKey, group.name);
+      set_metadata(back, kGroupOpKey, group.op);
     }
   }
   graph.mutable_node()->Swap(&nodes);

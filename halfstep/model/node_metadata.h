@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <onnx/onnx_pb.h>
+
+namespace halfstep {
+
+/// Keys of node metadata that halfstep writes.
+inline constexpr std::string_view kOpKey = "halfstep.op";        ///< what an added node stands for
+inline constexpr std::string_view kGroupKey = "halfstep.group";  ///< nodes that run as one share it
+inline constexpr std::string_view kGroupOpKey = "halfstep.group_op";  ///< what the group computes
+
+/// Value of kOpKey: a QuantizeLinear inside a super group, for an engine that asks for it; no
+/// encoding of the model.
+inline constexpr std::string_view kInnerPairMark = "InnerPair";
+
+/// Sets one entry, in place of an older one of that key.
+void set_metadata(onnx::NodeProto& node, std::string_view key, std::string_view value);
+
+/// Null if there is no such entry.
+[[nodiscard]] const std::string* find_metadata(const onnx::NodeProto& node, std::string_view key);
+
+}  // namespace halfstep
