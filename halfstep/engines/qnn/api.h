@@ -167,10 +167,14 @@ struct HtpGraphOption {  // QnnHtpGraph_CustomConfig_t
   std::uint64_t value;   ///< precision: 1 is float16
 };
 
+struct IrSerialization {  // QnnIrGraph_SerializationOption_t
+  std::uint32_t format;   ///< 1: FlatBuffers, which is a DLC
+  const char* path;
+};
+
 struct IrGraphOption {   // QnnIrGraph_CustomConfig_t
   std::uint32_t option;  ///< 1: serialization
-  std::uint32_t format;  ///< 1: a DLC ("flatbuffer" serialization)
-  const char* path;
+  IrSerialization serialization;
 };
 
 /// QnnLog_Callback_t. The list of arguments is that of vprintf.

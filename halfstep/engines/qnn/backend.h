@@ -78,9 +78,9 @@ class Session {
  public:
   /// Builds and prepares `graph`. Errors: unsupported with the backend's messages.
   Session(Backend& backend, const Graph& graph, const PrepareOptions& options);
-  /// Loads the only graph of a DLC and prepares it.
+  /// Loads the only graph of a DLC, whose name is `graph_name`, and prepares it.
   Session(Backend& backend, const std::filesystem::path& system_library,
-          const std::filesystem::path& dlc, bool float16);
+          const std::filesystem::path& dlc, const std::string& graph_name, bool float16);
 
   [[nodiscard]] const Prepared& prepared() const noexcept { return prepared_; }
   /// Errors: invalid_argument (an input that is missing, unknown or of another size), unsupported.

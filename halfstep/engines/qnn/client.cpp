@@ -15,10 +15,15 @@
 
 #include "halfstep/engines/qnn/channel.h"
 #include "halfstep/engines/qnn/check_graph.h"
+#include "halfstep/engines/qnn/dlc/compare.h"
+#include "halfstep/engines/qnn/dlc/reader.h"
+#include "halfstep/engines/qnn/dlc/writer.h"
 #include "halfstep/engines/qnn/find_worker.h"
 #include "halfstep/engines/qnn/library.h"
 #include "halfstep/engines/qnn/wire.h"
 #include "halfstep/support/error.h"
+#include "halfstep/support/file.h"
+#include "halfstep/support/json.h"
 #include "halfstep/version.h"
 
 namespace halfstep::qnn {
@@ -155,6 +160,22 @@ std::vector<std::byte> Client::ask(const Question& question) {
                   "\nits validator may name the operator: validate the graph first");
 }
 
+void Client::ask_fresh(const Question& question) {
+  std::unique_ptr<Running> other = std::move(running_);
+  std::string prepared = std::move(prepared_);
+  const auto restore = [&] {
+    running_ = std::move(other);
+    prepared_ = std::move(prepared);
+  };
+  try {
+    (void)ask(question);
+  } catch (...) {
+    restore();
+    throw;
+  }
+  restore();
+}
+
 std::vector<std::string> Client::versions() {
   const std::vector<std::byte> answer = ask({.kind = Kind::versions,
                                              .content = {},
@@ -255,7 +276,14 @@ Prepared Client::load_dlc(const std::filesystem::path& file, const PrepareOption
   require(options.keep.empty(), "a DLC gives back what the file says: keep has to be empty");
   prepared_.clear();
   WireWriter request;
+  const dlc::Contents contents = dlc::read(file, {.data = false});
+  if (contents.graphs.size() != 1) {
+    throw Error(ErrorKind::unsupported, file.string() + ": holds " +
+                                            std::to_string(contents.graphs.size()) +
+                                            " graphs, expected 1");
+  }
   request.text(std::filesystem::absolute(file).string());
+  request.text(contents.graphs.front().name);
   request.boolean(options.float16);
   const std::vector<std::byte> answer = ask({.kind = Kind::load,
                                              .content = request.bytes(),
@@ -285,15 +313,41 @@ Values Client::run(const Graph& graph, const Values& inputs, const PrepareOption
   return execute(inputs);
 }
 
-void Client::write_ir(const Graph& graph, const std::filesystem::path& file) {
+void Client::write_dlc(const Graph& graph, const std::filesystem::path& file,
+                       const Json& metadata) {
   check_graph(graph);
+  const TemporaryDirectory folder;
+  const std::filesystem::path written = folder.path() / "graph.dlc";
+  const Graph stored = dlc::storable(graph);
   WireWriter request;
-  write(request, graph);
-  request.text(std::filesystem::absolute(file).string());
-  (void)ask({.kind = Kind::write,
+  write(request, stored);
+  request.text(written.string());
+  ask_fresh({.kind = Kind::write,
              .content = request.bytes(),
-             .what = "writing the graph \"" + graph.name + "\" to " + file.string(),
+             .what = "writing the graph \"" + graph.name + "\"",
              .limit = options_.graph_limit});
+  const std::filesystem::path finished = folder.path() / "finished.dlc";
+  dlc::finish(written, stored, metadata, finished);
+  const dlc::Contents contents = dlc::read(finished);
+  const std::vector<std::string> differences = dlc::compare(stored, contents);
+  if (!differences.empty()) {
+    throw Error(
+        ErrorKind::unsupported,
+        file.string() +
+            ": the QNN IR library stored something else than was meant: " + differences.front() +
+            (differences.size() > 1 ? " (and " + std::to_string(differences.size() - 1) + " more)"
+                                    : ""));
+  }
+  const MappedFile bytes(finished);
+  AtomicFile target(file);
+  target.write(bytes.bytes());
+  target.commit();
+}
+
+Values Client::run_dlc(const std::filesystem::path& file, const Values& inputs,
+                       const PrepareOptions& options) {
+  load_dlc(file, options);
+  return execute(inputs);
 }
 
 }  // namespace halfstep::qnn

@@ -11,6 +11,7 @@
 #include "halfstep/engines/qnn/graph.h"
 #include "halfstep/engines/qnn/library.h"
 #include "halfstep/engines/qnn/values.h"
+#include "halfstep/support/json.h"
 #include "halfstep/support/progress.h"
 
 /// Asks Qualcomm's own libraries about graphs and runs them on the HTP emulator. Every call happens
@@ -82,14 +83,23 @@ class Client {
   /// prepare and execute.
   [[nodiscard]] Values run(const Graph& graph, const Values& inputs,
                            const PrepareOptions& options = {});
-  /// Writes a graph as a DLC through libQnnIr to a file that exists only when it is complete.
-  void write_ir(const Graph& graph, const std::filesystem::path& file);
+  /// Writes a graph as a DLC through libQnnIr; see dlc/writer.h for `metadata` (an object) and what
+  /// is changed. The file appears only when it is complete and was read back: what it holds is what
+  /// was meant (see dlc/compare.h).
+  void write_dlc(const Graph& graph, const std::filesystem::path& file,
+                 const Json& metadata = Json::object());
+  /// load_dlc and execute.
+  [[nodiscard]] Values run_dlc(const std::filesystem::path& file, const Values& inputs,
+                               const PrepareOptions& options = {});
 
  private:
   struct Running;
   struct Question;
   [[nodiscard]] Running& running();
   [[nodiscard]] std::vector<std::byte> ask(const Question& question);
+  /// Asks a worker of its own: the IR library numbers tensors through the life of its process, and
+  /// the numbers are in the file.
+  void ask_fresh(const Question& question);
   [[nodiscard]] OpVerdict lost_verdict(std::size_t op, bool late);
   /// The operator to go on with after the worker was lost; the number of operators when done.
   [[nodiscard]] std::size_t collect_verdicts(const Graph& graph, std::size_t first,

@@ -20,7 +20,8 @@ void write_ir(const std::filesystem::path& library, const Graph& graph,
     const Context context(backend);
     NativeGraph native(graph, {});
     const std::string path = file.string();
-    api::IrGraphOption serialization{.option = 1, .format = 1, .path = path.c_str()};
+    api::IrGraphOption serialization{.option = 1,
+                                     .serialization = {.format = 1, .path = path.c_str()}};
     const api::Option option{.option = 0, .custom = &serialization};
     const std::array<const api::Option*, 2> options = {&option, nullptr};
     api::Handle handle = nullptr;

@@ -111,7 +111,7 @@ Session::Session(Backend& backend, const Graph& graph, const PrepareOptions& opt
 }
 
 Session::Session(Backend& backend, const std::filesystem::path& system_library,
-                 const std::filesystem::path& dlc, bool float16)
+                 const std::filesystem::path& dlc, const std::string& graph_name, bool float16)
     : backend_(backend), context_(std::make_unique<Context>(backend)) {
   (void)take_log();
   const api::SystemInterface& system = open_system(system_library);
@@ -132,26 +132,17 @@ Session::Session(Backend& backend, const std::filesystem::path& system_library,
   const GraphOptions graph_options(float16);
   api::GraphInfo* graphs = nullptr;
   std::uint32_t count = 0;
-  // First without options: they are given by graph name, which the answer brings.
-  api::Error error = system.dlc_compose_graphs(file, nullptr, 0, backend.backend(), context_->get(),
-                                               whole, 1, &graphs, &count);
+  const api::DlcGraphOptions options{.version = 1,
+                                     .graph = graph_name.c_str(),
+                                     .options = graph_options.get(),
+                                     .option_count = graph_options.count()};
+  const std::array<const api::DlcGraphOptions*, 1> list = {&options};
+  api::Error error = system.dlc_compose_graphs(file, list.data(), 1, backend.backend(),
+                                               context_->get(), whole, 1, &graphs, &count);
   if (api::code(error) != 0 || count != 1 || graphs == nullptr) {
-    fail_call("cannot make a graph of " + dlc.string() + ", which should hold one", error);
+    fail_call("cannot make the graph \"" + graph_name + "\" of " + dlc.string(), error);
   }
-  prepared_.name = graphs->name;
-  if (graph_options.count() != 0) {
-    context_ = std::make_unique<Context>(backend);
-    const api::DlcGraphOptions options{.version = 1,
-                                       .graph = prepared_.name.c_str(),
-                                       .options = graph_options.get(),
-                                       .option_count = graph_options.count()};
-    const std::array<const api::DlcGraphOptions*, 1> list = {&options};
-    error = system.dlc_compose_graphs(file, list.data(), 1, backend.backend(), context_->get(),
-                                      whole, 1, &graphs, &count);
-    if (api::code(error) != 0 || count != 1 || graphs == nullptr) {
-      fail_call("cannot make a float16 graph of " + dlc.string(), error);
-    }
-  }
+  prepared_.name = graph_name;
   error = backend.api().graph_retrieve(context_->get(), prepared_.name.c_str(), &graph_);
   if (api::code(error) != 0) {
     fail_call("lost the graph \"" + prepared_.name + "\"", error);

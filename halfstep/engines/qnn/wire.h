@@ -23,7 +23,7 @@
 ///   validate  graph, first operator (u32)                          for each operator: verdict,
 ///                                                                  kernels if refused; then done
 ///   prepare   graph, float16 (bool), keep (list of texts)          done: prepared
-///   load      path (text), float16 (bool)                          done: prepared
+///   load      path, name of the graph (texts), float16 (bool)      done: prepared
 ///   execute   values                                               done: values
 ///   write     graph, path (text)                                   done
 ///

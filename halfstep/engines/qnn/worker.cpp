@@ -140,8 +140,9 @@ void Worker::prepare(WireReader& in) {
 void Worker::load(WireReader& in) {
   session_.reset();
   const std::string path = in.text();
+  const std::string graph_name = in.text();
   const bool float16 = in.boolean();
-  session_ = std::make_unique<Session>(backend(), libraries_.system(), path, float16);
+  session_ = std::make_unique<Session>(backend(), libraries_.system(), path, graph_name, float16);
   WireWriter out;
   write(out, session_->prepared());
   send(Kind::done, out);

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,9 +12,14 @@
 #include <gtest/gtest.h>
 
 #include "halfstep/engines/qnn/client.h"
+#include "halfstep/engines/qnn/dlc/compare.h"
+#include "halfstep/engines/qnn/dlc/reader.h"
 #include "halfstep/engines/qnn/graph.h"
 #include "halfstep/engines/qnn/values.h"
 #include "halfstep/support/error.h"
+#include "halfstep/support/file.h"
+#include "halfstep/support/json.h"
+#include "tests/unit/engines_qnn/conv_relu.h"
 #include "tests/unit/engines_qnn/graphs.h"
 
 namespace halfstep::qnn {
@@ -37,66 +43,6 @@ class QnnLibraries : public ::testing::Test {
 
  private:
   std::optional<Client> client_{};
-};
-
-constexpr std::size_t kIn = 8;
-constexpr std::size_t kOut = 4;
-
-/// Conv2d 1x1 of [1, 2, 2, 8] with per-channel weights and a bias, then Relu.
-struct ConvRelu {
-  std::vector<std::int8_t> weights{};
-  std::vector<std::int32_t> bias{};
-  std::vector<float> scales{};
-  Graph graph{.name = "conv_relu"};
-
-  ConvRelu() {
-    for (std::size_t i = 0; i < kIn * kOut; ++i) {
-      weights.push_back(static_cast<std::int8_t>(static_cast<int>((i * 37 + 11) % 255) - 127));
-    }
-    for (std::size_t c = 0; c < kOut; ++c) {
-      scales.push_back(0.002F * static_cast<float>(c + 1));
-      bias.push_back(static_cast<std::int32_t>(c) * 100 - 150);
-    }
-    const Quantization weight{.kind = Quantization::Kind::per_axis, .scales = scales, .axis = 3};
-    Quantization accumulator{.kind = Quantization::Kind::per_axis, .axis = 0};
-    for (const float scale : scales) {
-      accumulator.scales.push_back(scale * kInScale);
-    }
-    graph.tensors = {tensor("x", TensorKind::app_write, DataType::ufixed8, {1, 2, 2, kIn},
-                            per_tensor(kInScale, -128)),
-                     constant("w", DataType::sfixed8, {1, 1, kIn, kOut}, weights, weight),
-                     constant("b", DataType::sfixed32, {kOut}, bias, accumulator),
-                     tensor("c", TensorKind::native, DataType::ufixed8, {1, 2, 2, kOut},
-                            per_tensor(kOutScale, 0)),
-                     tensor("y", TensorKind::app_read, DataType::ufixed8, {1, 2, 2, kOut},
-                            per_tensor(kOutScale, 0))};
-    const auto pair = [](std::vector<std::uint32_t> dims, const std::vector<std::uint32_t>& v) {
-      return constant("", DataType::uint32, std::move(dims), v);
-    };
-    graph.ops = {{.name = "conv",
-                  .type = "Conv2d",
-                  .inputs = {"x", "w", "b"},
-                  .outputs = {"c"},
-                  .params = {{.name = "stride", .value = pair({2}, {1, 1})},
-                             {.name = "pad_amount", .value = pair({2, 2}, {0, 0, 0, 0})},
-                             {.name = "dilation", .value = pair({2}, {1, 1})},
-                             {.name = "group", .value = std::uint32_t{1}}}},
-                 {.name = "relu", .type = "Relu", .inputs = {"c"}, .outputs = {"y"}}};
-  }
-
-  /// The exact result in output steps.
-  [[nodiscard]] double expected(const std::vector<std::uint8_t>& x, std::size_t pixel,
-                                std::size_t channel) const {
-    double sum = bias[channel];
-    for (std::size_t k = 0; k < kIn; ++k) {
-      sum += (x[pixel * kIn + k] - 128.0) * weights[k * kOut + channel];
-    }
-    const double steps = sum * kInScale * scales[channel] / kOutScale;
-    return std::fmin(std::fmax(std::round(steps), 0.0), 255.0);
-  }
-
-  static constexpr float kInScale = 0.01F;
-  static constexpr float kOutScale = 0.02F;
 };
 
 std::vector<std::uint8_t> some_codes(std::size_t count) {
@@ -163,6 +109,118 @@ TEST_F(QnnLibraries, FloatTensorsAreComputedAsFloat16) {
   }
   EXPECT_LT(worst, 2e-3);
   EXPECT_GT(worst, 1e-7);  // float32 would be closer
+}
+
+/// Convolutions with weights of every kind of encoding, activations of the kinds of the IR library.
+Graph weights_of_every_kind() {
+  const std::uint32_t in = 32;
+  const std::uint32_t out = 16;
+  Graph graph{.name = "kinds"};
+  std::vector<std::int8_t> codes;
+  for (std::uint32_t i = 0; i < in * out; ++i) {
+    codes.push_back(static_cast<std::int8_t>(static_cast<int>(i * 5 % 15) - 7));
+  }
+  using Kind = Quantization::Kind;
+  std::vector<float> scales(out, 0.01F);
+  const std::vector<Quantization> kinds = {
+      {.kind = Kind::per_tensor, .scales = {0.01F}, .offsets = {0}},
+      {.kind = Kind::per_axis,
+       .scales = scales,
+       .offsets = std::vector<std::int32_t>(out),
+       .axis = 3},
+      {.kind = Kind::per_axis_bits, .scales = scales, .axis = 3, .bits = 4},
+      {.kind = Kind::per_tensor_bits, .scales = {0.01F}, .offsets = {0}, .bits = 4},
+      {.kind = Kind::block_expansion,
+       .scales = scales,
+       .axis = 3,
+       .blocks_per_axis = 2,
+       .block_scale_bits = 4,
+       .block_scales = std::vector<std::uint8_t>(2 * std::size_t{out}, 3)}};
+  graph.tensors.push_back(tensor("x", TensorKind::app_write, DataType::ufixed8, {1, 2, 2, in},
+                                 per_tensor(0.01F, -128)));
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    const std::string n = std::to_string(i);
+    graph.tensors.push_back(constant("w" + n, DataType::sfixed8, {1, 1, in, out}, codes, kinds[i]));
+    graph.tensors.push_back(tensor("y" + n, TensorKind::app_read, DataType::ufixed8, {1, 2, 2, out},
+                                   per_tensor(0.02F, -128)));
+    graph.ops.push_back(
+        {.name = "conv" + n,
+         .type = "Conv2d",
+         .inputs = {"x", "w" + n},
+         .outputs = {"y" + n},
+         .params = {
+             {.name = "stride",
+              .value = constant("", DataType::uint32, {2}, std::vector<std::uint32_t>{1, 1})},
+             {.name = "pad_amount",
+              .value = constant("", DataType::uint32, {2, 2}, std::vector<std::uint32_t>(4))}}});
+  }
+  return graph;
+}
+
+std::string text_of(const std::filesystem::path& file) { return read_text(file); }
+
+TEST_F(QnnLibraries, ADlcIsWrittenReadBackLoadedAndRun) {
+  const ConvRelu net;
+  const TemporaryDirectory folder;
+  const auto file = folder.path() / "net.dlc";
+  client().write_dlc(net.graph, file, {{"super_groups", {{"conv", 0}, {"relu", 0}}}});
+  const dlc::Contents contents = dlc::read(file);
+  EXPECT_THAT(dlc::compare(net.graph, contents), ::testing::IsEmpty());
+  EXPECT_EQ(contents.tool, "halfstep");
+  EXPECT_EQ(contents.metadata.at("super_groups").at("relu"), 0);
+  const std::vector<std::uint8_t> x = some_codes(4 * kIn);
+  const Values direct = client().run(net.graph, input_x(x));
+  const Values loaded = client().run_dlc(file, input_x(x));
+  EXPECT_EQ(loaded.at("y").data, direct.at("y").data);
+  client().write_dlc(net.graph, folder.path() / "again.dlc",
+                     {{"super_groups", {{"conv", 0}, {"relu", 0}}}});
+  EXPECT_TRUE(text_of(file) == text_of(folder.path() / "again.dlc"));
+}
+
+TEST_F(QnnLibraries, EveryKindOfWeightsComesBackFromADlc) {
+  const Graph graph = weights_of_every_kind();
+  const TemporaryDirectory folder;
+  const auto file = folder.path() / "kinds.dlc";
+  client().write_dlc(graph, file);  // compares by itself
+  const std::vector<std::uint8_t> x = some_codes(std::size_t{4} * 32);
+  const Values direct = client().run(graph, input_x(x));
+  const Values loaded = client().run_dlc(file, input_x(x));
+  for (const auto& [name, value] : direct) {
+    EXPECT_EQ(loaded.at(name).data, value.data) << name;
+  }
+}
+
+TEST_F(QnnLibraries, OperatorsThatTheWriterStoresWronglyAreWrittenInAnotherForm) {
+  for (const char* type : {"HardSwish", "Relu6"}) {
+    const Graph graph = unary(type);
+    const TemporaryDirectory folder;
+    const auto file = folder.path() / "one.dlc";
+    client().write_dlc(graph, file);
+    const std::vector<std::uint8_t> x = some_codes(16);
+    const Values loaded = client().run_dlc(file, input_x(x));
+    const auto y = values_of<std::uint8_t>(loaded.at("y").data);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const double value = 0.01 * (x[i] - 128.0);
+      const double exact = std::string(type) == "HardSwish"
+                               ? value * std::fmin(std::fmax(value + 3.0, 0.0), 6.0) / 6.0
+                               : std::fmin(std::fmax(value, 0.0), 6.0);
+      EXPECT_NEAR(y[i], std::fmin(std::round(exact / 0.01) + 128.0, 255.0), 1.0) << type << x[i];
+    }
+  }
+}
+
+TEST_F(QnnLibraries, FloatsOfADlcAreComputedAsFloat16) {
+  Graph graph = unary("Sigmoid");
+  for (Tensor& each : graph.tensors) {
+    each.type = DataType::float32;
+    each.quantization = {};
+  }
+  const TemporaryDirectory folder;
+  client().write_dlc(graph, folder.path() / "float.dlc");
+  const Values inputs = {
+      {"x", {.type = DataType::float32, .data = bytes_of(std::vector<float>(16, 0.3F))}}};
+  const Values loaded = client().run_dlc(folder.path() / "float.dlc", inputs);
+  EXPECT_EQ(loaded.at("y").data, client().run(graph, inputs).at("y").data);
 }
 
 }  // namespace
