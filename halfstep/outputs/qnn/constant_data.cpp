@@ -9,6 +9,7 @@
 #include "halfstep/core/half.h"
 #include "halfstep/outputs/constant_codes.h"
 #include "halfstep/outputs/onnx_storage.h"
+#include "halfstep/outputs/qnn/expand_blocks.h"
 #include "halfstep/support/error.h"
 
 namespace halfstep::qnn {
@@ -105,8 +106,12 @@ ConstantData constant_data(const Model& model, const onnx::TensorProto& tensor,
     data.type = tensor_type(*encoding, shape, layout);
     bytes = float_bytes(model.floats(tensor), data.type.type);
   } else {
-    data.type = tensor_type(stored_encoding(*encoding), shape, layout);
+    Encoding stored = stored_encoding(*encoding);
     bytes = kept != nullptr ? *kept : constant_codes(model.floats(tensor), *encoding, shape);
+    if (is_misread_in_blocks(stored, shape)) {
+      expand_blocks(stored, bytes, shape);
+    }
+    data.type = tensor_type(stored, shape, layout);
   }
   data.dims = stored_shape(shape, layout);
   if (data.dims.empty()) {

@@ -113,7 +113,7 @@ Layout GraphBuilder::made_in(const std::string& tensor) { return forms(tensor).f
 
 Layout GraphBuilder::preferred(const std::string& tensor) {
   const Layout& made = forms(tensor).front().layout;
-  return is_channels_last(made) ? made : identity_layout(shape(tensor).size());
+  return travels(made) ? made : identity_layout(shape(tensor).size());
 }
 
 TensorType GraphBuilder::type_of(const std::string& tensor) {

@@ -41,8 +41,8 @@ class GraphBuilder {
 
   // ---- what is there ----------------------------------------------------------------------------
 
-  /// What an operator that does not care about the order of axes should take: channels last if the
-  /// tensor is there so, else as the model has it.
+  /// What an operator that does not care about the order of axes should take: the layout that the
+  /// tensor was made in if it travels, else as the model has it.
   [[nodiscard]] Layout preferred(const std::string& tensor);
   /// The layout in which the tensor was made.
   [[nodiscard]] Layout made_in(const std::string& tensor);

@@ -117,6 +117,12 @@ bool is_channels_last(const Layout& layout) {
 
 bool is_identity(const Layout& layout) { return layout == identity_layout(layout.size()); }
 
+bool travels(const Layout& layout) {
+  Layout axes = layout;
+  const bool inserted = std::erase(axes, -1) > 0;
+  return is_channels_last(layout) || (inserted && is_identity(axes));
+}
+
 Shape stored_shape(const Shape& shape, const Layout& layout) {
   Shape stored;
   stored.reserve(layout.size());

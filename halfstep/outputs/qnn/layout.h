@@ -21,6 +21,9 @@ using Layout = std::vector<int>;
 /// Is the layout identity but for axis 1, which comes last? Inserted axes are not looked at.
 [[nodiscard]] bool is_channels_last(const Layout& layout);
 [[nodiscard]] bool is_identity(const Layout& layout);
+/// Is it a layout that operators pass on which don't care: channels last, or the model's own order
+/// with inserted axes?
+[[nodiscard]] bool travels(const Layout& layout);
 
 /// Extents as stored.
 [[nodiscard]] Shape stored_shape(const Shape& shape, const Layout& layout);

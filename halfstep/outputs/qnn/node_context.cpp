@@ -96,7 +96,7 @@ Layout NodeContext::shared_layout() const {
   for (int slot = 0; slot < node.input_size(); ++slot) {
     if (has(slot) && !is_constant(slot) && in_shape(slot).size() == rank) {
       const Layout layout = graph.preferred(in(slot));
-      if (is_channels_last(layout)) {
+      if (!is_identity(layout)) {
         return layout;
       }
     }

@@ -10,8 +10,7 @@ void lower_convolution(const NodeContext& context);
 void lower_transpose_convolution(const NodeContext& context);
 
 // matrix.cpp: FullyConnected, MatMul
-void lower_fully_connected(const NodeContext& context);
-void lower_matmul(const NodeContext& context);
+void lower_product(const NodeContext& context);
 
 // element_wise.cpp: operators of one or more inputs that broadcast
 void lower_unary(const NodeContext& context);

@@ -91,6 +91,9 @@ Factor factor(const NodeContext& context, int slot, bool transposed) {
   if (!context.is_constant(slot) && context.graph.made_in(context.in(slot)) == swapped(rank)) {
     return {.name = context.operand(slot, swapped(rank)), .is_swapped = !transposed};
   }
+  if (context.is_constant(slot)) {  // codes in channels want them last
+    return {.name = context.operand(slot, transposed ? swapped(rank) : identity_layout(rank))};
+  }
   return {.name = context.operand(slot), .is_swapped = transposed};
 }
 
@@ -106,50 +109,97 @@ Layout product_layout(const NodeContext& context) {
   return layout;
 }
 
-}  // namespace
+/// Which operator multiplies by a constant matrix best, whichever the target's table names: they
+/// take the same types. Measured: FullyConnected computes garbage with LPBQ weights of many
+/// channels; MatMul does with float scales in blocks, and adds an s32 bias to 16-bit sums coarsely.
+/// A convolution with filters of one pixel is exact in both cases. 2-bit weights beside 8-bit
+/// activations run in FullyConnected only. The result of that has two axes.
+enum class Form : std::uint8_t { matmul, fully_connected, pointwise };
 
-/// Filter [output, input]. The result has two axes, so that of more is a MatMul, whose kernels take
-/// the same types; but for 2-bit filters beside 8-bit activations, which only this operator takes.
-void lower_fully_connected(const NodeContext& context) {
-  const bool narrow =
-      context.operand_type(1).quantization.bits == 2 && size_of(context.operand_type(0).type) == 1;
-  const std::size_t rank = context.out_shape().size();
-  if (rank > 2 && !narrow) {
-    lower_matmul(context);
-    return;
+Form form_of(const NodeContext& context, bool has_bias) {
+  if (!context.is_constant(1) || context.rank(1) != 2 || context.rank(0) < 2) {
+    return Form::matmul;
   }
-  const bool as_stored = is_gemm(context) && context.attribute("transB", std::int64_t{0}) != 0;
-  std::vector<std::string> inputs{context.operand(0),
-                                  context.operand(1, as_stored ? Layout{0, 1} : Layout{1, 0})};
-  const Product product = product_of(context);
+  const Quantization weight = context.operand_type(1).quantization;
+  const DataType activation = context.operand_type(0).type;
+  const bool expansion = weight.kind == Quantization::Kind::block_expansion;
+  const bool narrow =
+      weight.bits == 2 && weight.kind != Quantization::Kind::none && size_of(activation) == 1;
+  if (weight.kind == Quantization::Kind::block || narrow) {
+    return Form::fully_connected;
+  }
+  if (has_bias && is_fixed_point(activation) && context.rank(0) <= 4 &&
+      (expansion || context.rank(0) > 2)) {
+    return Form::pointwise;
+  }
+  const bool flat = context.rank(0) == 2 && context.op == "FullyConnected";
+  return flat && !expansion ? Form::fully_connected : Form::matmul;
+}
+
+/// Is the constant factor stored [output, input]?
+bool is_output_first(const NodeContext& context) {
+  return is_gemm(context) && context.attribute("transB", std::int64_t{0}) != 0;
+}
+
+/// Weight [output, input].
+void add_fully_connected(const NodeContext& context, const Product& product) {
+  GraphBuilder& graph = context.graph;
+  std::vector<std::string> inputs{
+      context.operand(0),
+      context.operand(1, is_output_first(context) ? Layout{0, 1} : Layout{1, 0})};
   if (product.bias_node >= 0) {
     inputs.push_back(bias(context, product));
   }
-  GraphBuilder& graph = context.graph;
-  const Layout identity = identity_layout(rank);
-  if (rank <= 2) {
-    graph.add(context.op, std::move(inputs), {graph.result(product.output, identity)});
+  const Shape& shape = context.out_shape();
+  const Layout identity = identity_layout(shape.size());
+  if (shape.size() == 2) {
+    graph.add("FullyConnected", std::move(inputs), {graph.result(product.output, identity)});
     return;
   }
-  const std::int64_t columns = context.out_shape().back();
   const std::string rows = graph.temporary(product.output + "_rows", graph.type_of(product.output),
-                                           {element_count(context.out_shape()) / columns, columns});
-  graph.add(context.op, std::move(inputs), {rows});
+                                           {element_count(shape) / shape.back(), shape.back()});
+  graph.add("FullyConnected", std::move(inputs), {rows});
   graph.add("Reshape", {rows}, {graph.result(product.output, identity)}, {}, "reshape");
 }
 
-void lower_matmul(const NodeContext& context) {
-  if (is_gemm(context) && (context.attribute("alpha", 1.0F) != 1.0F ||
-                           (context.has(2) && context.attribute("beta", 1.0F) != 1.0F))) {
+/// The rows are the pixels of an image, axes in front of the last one as they are.
+void add_pointwise(const NodeContext& context, const Product& product) {
+  Layout layout = identity_layout(context.rank(0));
+  layout.insert(layout.begin(), 4 - layout.size(), -1);
+  const Layout filter = is_output_first(context) ? Layout{-1, -1, 1, 0} : Layout{-1, -1, 0, 1};
+  const std::vector<std::uint32_t> ones{1, 1}, zeros{0, 0, 0, 0};
+  context.graph.add(
+      "Conv2d", {context.operand(0, layout), context.operand(1, filter), bias(context, product)},
+      {context.graph.result(product.output, layout)},
+      {list_param("stride", ones),
+       list_param("pad_amount", zeros, {2, 2}),
+       list_param("dilation", ones),
+       {.name = "group", .value = 1U}});
+}
+
+bool has_factors(const NodeContext& context) {
+  return is_gemm(context) && (context.attribute("alpha", 1.0F) != 1.0F ||
+                              (context.has(2) && context.attribute("beta", 1.0F) != 1.0F));
+}
+
+}  // namespace
+
+void lower_product(const NodeContext& context) {
+  if (has_factors(context)) {
     context.refuse("its alpha or beta is not 1, and QNN's product has no factors");
   }
   const auto transposed = [&context](const char* name) {
     return is_gemm(context) && context.attribute(name, std::int64_t{0}) != 0;
   };
+  const Product product = product_of(context);
+  const Form form = transposed("transA") ? Form::matmul : form_of(context, product.bias_node >= 0);
+  if (form != Form::matmul) {
+    (form == Form::pointwise ? add_pointwise : add_fully_connected)(context, product);
+    return;
+  }
   Factor left = factor(context, 0, transposed("transA"));
   Factor right = factor(context, 1, transposed("transB"));
   std::vector<std::string> inputs{std::move(left.name), std::move(right.name)};
-  const Product product = product_of(context);
   if (product.bias_node >= 0) {
     inputs.push_back(bias(context, product));
   }
