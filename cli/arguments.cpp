@@ -318,6 +318,17 @@ std::string with_plain_dashes(const std::string& word, const CLI::App& root) {
   return word;
 }
 
+/// The last one first, as the parser takes them.
+std::vector<std::string> words_to_parse(const std::vector<std::string>& arguments,
+                                        const CLI::App& root) {
+  std::vector<std::string> words;
+  words.reserve(arguments.size());
+  for (auto word = arguments.rbegin(); word != arguments.rend(); ++word) {
+    words.push_back(with_plain_dashes(*word, root));
+  }
+  return words;
+}
+
 void require_model(const CLI::App& app, const std::string& model) {
   if (model.empty()) {
     throw UsageError("no model given", "usage: halfstep " + full_name(app) + " MODEL ...");
@@ -339,12 +350,8 @@ Command parse_arguments(const std::vector<std::string>& arguments) {
     return std::ranges::find_if(commands, [](const auto& c) { return c.app->parsed(); });
   };
 
-  std::vector<std::string> words;  // the last one first
-  for (auto word = arguments.rbegin(); word != arguments.rend(); ++word) {
-    words.push_back(with_plain_dashes(*word, root));
-  }
   try {
-    root.parse(std::move(words));
+    root.parse(words_to_parse(arguments, root));
   } catch (const CLI::CallForHelp&) {
     const auto command = used();
     const CLI::App* group = root.get_subcommand("encodings");

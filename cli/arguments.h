@@ -31,8 +31,8 @@ struct QuantizeArguments {
   std::vector<std::string> set{};
   std::vector<std::string> exclude{};
   std::string target = "cpu";
-  bool fallback = false;
   std::vector<std::string> skip{};
+  bool fallback = false;
   bool convert = false;         ///< adapt what is given: nothing to quantize is no reason to stop
   std::string target_remark{};  ///< what was chosen for the user about the target, to be said
   int threads = 0;              ///< 0: chosen by the command

@@ -136,11 +136,12 @@ std::string target_text(const Target& target) {
   if (target.kernels() != nullptr) {
     return kernel_target_text(target);
   }
-  std::string text = wrapped(target.name() + ": " + target.summary(), 0) + "\n" +
-                     wrapped("source: " + target.source(), 0) +
-                     "\ntensors without encoding: " + std::string(name(target.default_float())) +
-                     "\n\n" + ops_text(target) + "\nsame encoding on input and outputs:\n  " +
-                     wrapped(data_movement_text(target), 2) + "\n";
+  const std::string text =
+      wrapped(target.name() + ": " + target.summary(), 0) + "\n" +
+      wrapped("source: " + target.source(), 0) +
+      "\ntensors without encoding: " + std::string(name(target.default_float())) + "\n\n" +
+      ops_text(target) + "\nsame encoding on input and outputs:\n  " +
+      wrapped(data_movement_text(target), 2) + "\n";
   return text + groups_text(target);
 }
 

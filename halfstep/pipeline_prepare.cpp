@@ -17,9 +17,13 @@ void fold_affine(Model& model, const PrepareOptions& options, const std::set<std
                  Diagnostics& diagnostics) {
   const bool biases = options.for_kernels && !is_skipped(options.skip, "fold-bias");
   const bool norms = !is_skipped(options.skip, "fold-batch-norm");
-  for (bool changed = true; changed;) {
-    changed = biases && fold_bias(model, diagnostics, keep) > 0;
-    changed = (norms && fold_batch_norm(model, diagnostics, keep) > 0) && biases;
+  bool changed = true;
+  while (changed) {
+    if (biases) {
+      fold_bias(model, diagnostics, keep);
+    }
+    const int folded = norms ? fold_batch_norm(model, diagnostics, keep) : 0;
+    changed = biases && folded > 0;
   }
 }
 
@@ -39,8 +43,8 @@ std::set<std::string> patterns_left_out(const std::vector<std::string>& skip) {
 }  // namespace
 
 void prepare(Model& model, const PrepareOptions& options, Diagnostics& diagnostics) {
-  static const std::set<std::string> nothing;
-  const std::set<std::string>& keep = options.keep == nullptr ? nothing : *options.keep;
+  static const std::set<std::string> kNothing;
+  const std::set<std::string>& keep = options.keep == nullptr ? kNothing : *options.keep;
   const auto runs = [&options](const char* step) { return !is_skipped(options.skip, step); };
   if (runs("inline-functions")) {
     inline_functions(model, diagnostics);

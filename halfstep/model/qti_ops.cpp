@@ -22,7 +22,7 @@ std::vector<std::int64_t> ints(const onnx::InferenceContext& context, const char
 }
 
 /// The input's shape; null if it is unknown or no image.
-const onnx::TensorShapeProto* image_shape(onnx::InferenceContext& context) {
+const onnx::TensorShapeProto* image_shape(const onnx::InferenceContext& context) {
   if (!onnx::hasInputShape(context, 0)) {
     return nullptr;
   }

@@ -20,7 +20,7 @@ std::string lower(std::string text) {
 /// "v75" and "75" are the same.
 std::string target_of_arch(const std::string& backend, const std::string& arch) {
   const std::string version =
-      arch.starts_with("v") || arch.starts_with("V") ? arch.substr(1) : arch;
+      arch.starts_with('v') || arch.starts_with('V') ? arch.substr(1) : arch;
   const std::string name = backend + "_v" + version;
   std::string versions;
   for (const std::string& shipped : Target::shipped()) {

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <sstream>
 
-#include "halfstep/support/error.h"
-
 namespace halfstep {
 namespace {
 

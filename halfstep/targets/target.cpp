@@ -168,7 +168,7 @@ Json read_file(const std::string& name_or_path) {
 
 /// A name in "extends" is shipped, or a path beside the file that extends it.
 std::string base_name(const JsonReader& file, const std::string& extending) {
-  const std::string base = file.text("extends");
+  std::string base = file.text("extends");
   const std::vector<std::string> names = shipped_files();
   if (std::find(names.begin(), names.end(), base) != names.end()) {
     return base;

@@ -153,6 +153,9 @@ class BiasFolder {
     const onnx::NodeProto& op = proto(fold.op);
     const onnx::TensorProto& added = *graph_.constant(proto(fold.add).input(fold.constant_slot));
     const std::optional<Shape> weight = graph_.type(op.input(1)).shape;
+    if (!weight) {
+      return std::nullopt;
+    }
     const std::size_t rank = is_conv(op) ? weight->size() : 2;
     const int type = graph_.type(op.input(1)).elem_type;
     if (!fits_float(type) || added.data_type() != type) {
