@@ -136,7 +136,7 @@ Subcommand quantize_command(CLI::App& root, QuantizeArguments& a) {
 Subcommand inspect_command(CLI::App& root, InspectArguments& a) {
   CLI::App* app =
       root.add_subcommand("inspect", "Show a model: ops, types, sizes, existing encodings, traps");
-  app->add_option("MODEL", a.model, "an ONNX model")->group("Input");
+  app->add_option("MODEL", a.model, "an ONNX model, or a DLC (.dlc)")->group("Input");
   add_common(*app, a.common);
   add_verbose(*app, a.common, "every row instead of the first ones");
   return {.app = app, .common = &a.common, .result = [&a] { return Command(a); }};

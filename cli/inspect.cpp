@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/inspect_dlc.h"
 #include "cli/json_document.h"
 #include "cli/summary.h"
 #include "cli/table.h"
@@ -163,6 +165,9 @@ std::string traps_table(const ModelReport& report) {
 }  // namespace
 
 int run_inspect(const InspectArguments& arguments, Console& console) {
+  if (std::filesystem::path(arguments.model).extension() == ".dlc") {
+    return run_inspect_dlc(arguments, console);
+  }
   Diagnostics loading;
   const Model model = load_onnx(arguments.model, loading);
   const ModelReport report = inspect(model, std::move(loading));

@@ -276,7 +276,7 @@ Prepared Client::load_dlc(const std::filesystem::path& file, const PrepareOption
   require(options.keep.empty(), "a DLC gives back what the file says: keep has to be empty");
   prepared_.clear();
   WireWriter request;
-  const dlc::Contents contents = dlc::read(file, {.data = false});
+  const dlc::Contents contents = dlc::read(file, {.params = false, .constants = false});
   if (contents.graphs.size() != 1) {
     throw Error(ErrorKind::unsupported, file.string() + ": holds " +
                                             std::to_string(contents.graphs.size()) +

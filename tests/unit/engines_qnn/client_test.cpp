@@ -2,14 +2,20 @@
 #include "halfstep/engines/qnn/client.h"
 
 #include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "halfstep/engines/qnn/graph.h"
 #include "halfstep/engines/qnn/values.h"
@@ -153,6 +159,39 @@ TEST(QnnClient, TheLibrariesChatterStaysInTheWorker) {
   EXPECT_EQ(::testing::internal::GetCapturedStdout(), "");
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
   EXPECT_TRUE(accepted);
+}
+
+/// The only child of a process, or 0.
+pid_t child_of(pid_t process) {
+  std::ifstream children("/proc/" + std::to_string(process) + "/task/" + std::to_string(process) +
+                         "/children");
+  pid_t child = 0;
+  children >> child;
+  return child;
+}
+
+TEST(QnnClient, AWorkerEndsWithItsClientEvenInTheMiddleOfWork) {
+  const pid_t user = fork();
+  if (user == 0) {
+    Client client(fake());
+    (void)client.validate(chain({"Hang"}));
+    _exit(1);
+  }
+  pid_t worker = 0;
+  while ((worker = child_of(user)) == 0) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  kill(user, SIGKILL);
+  waitpid(user, nullptr, 0);
+  // Its new parent reaps it; a process that stays is found by the time limit of the test.
+  while (kill(worker, 0) == 0 && child_of(worker) == 0) {
+    std::ifstream status("/proc/" + std::to_string(worker) + "/stat");
+    std::string text((std::istreambuf_iterator<char>(status)), {});
+    if (text.find(") Z ") != std::string::npos) {
+      break;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
 }
 
 TEST(QnnClient, SaysWhichLibrariesAreMissing) {

@@ -193,14 +193,16 @@ Op read_op(const FlatTable& node, const TensorReader& tensors, const Places& pla
   return op;
 }
 
-Graph read_graph(const FlatTable& table, const TensorReader& tensors, const Places& places) {
+Graph read_graph(const FlatTable& table, const TensorReader& tensors, const Places& places,
+                 const ReadOptions& options) {
+  static const Places kNone;
   Graph graph{.name = table.text(kGraphName)};
   try {
     for (const FlatTable& tensor : table.tables(kGraphTensors)) {
-      graph.tensors.push_back(tensors.read(tensor, places));
+      graph.tensors.push_back(tensors.read(tensor, options.constants ? places : kNone));
     }
     for (const FlatTable& node : table.tables(kGraphNodes)) {
-      graph.ops.push_back(read_op(node, tensors, places));
+      graph.ops.push_back(read_op(node, tensors, options.params ? places : kNone));
     }
   } catch (const Error& error) {
     throw error.within("graph \"" + graph.name + "\"");
@@ -260,8 +262,7 @@ Contents read_members(const std::vector<Member>& members, const ReadOptions& opt
   }
   const Member& model = needed(members, "model");
   const FlatTable root = FlatTable::root(body(model, contents), "NETD", model.name);
-  const std::vector<Places> places =
-      options.data ? read_places(members, contents) : std::vector<Places>();
+  const std::vector<Places> places = read_places(members, contents);
   const auto content_of = [&](std::string_view name) {
     const Member* member = find_member(members, name);
     return member == nullptr ? std::span<const std::byte>() : member->content;
@@ -276,7 +277,7 @@ Contents read_members(const std::vector<Member>& members, const ReadOptions& opt
   for (const FlatTable& graph : root.tables(kRootGraphs)) {
     const std::size_t index = contents.graphs.size();
     contents.graphs.push_back(
-        read_graph(graph, tensors, index < places.size() ? places[index] : Places()));
+        read_graph(graph, tensors, index < places.size() ? places[index] : Places(), options));
     add_blocks(contents.metadata, contents.graphs.back());
   }
   read_history(members, contents);

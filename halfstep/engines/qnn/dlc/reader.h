@@ -30,7 +30,8 @@ struct Contents {
 };
 
 struct ReadOptions {
-  bool data = true;  ///< also the data of constants and params
+  bool params = true;     ///< also the data of params that are tensors
+  bool constants = true;  ///< also the data of constants
 };
 
 /// Errors: invalid_file naming file, member, graph, tensor or byte, what was found and expected.
