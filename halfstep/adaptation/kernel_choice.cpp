@@ -134,12 +134,13 @@ class Search {
     return best;
   }
 
-  /// The set of one position of a row: rows with one entry stand for any number of alike operands.
-  static const TypeSet* at(const std::vector<TypeSet>& sets, std::size_t position) {
+  /// The set of one position of a row: rows with one entry stand for any number of alike operands,
+  /// and so does the first entry where an operator takes any number.
+  [[nodiscard]] const TypeSet* at(const std::vector<TypeSet>& sets, std::size_t position) const {
     if (position < sets.size()) {
       return &sets[position];
     }
-    return sets.size() == 1 ? sets.data() : nullptr;
+    return sets.size() == 1 || (lowered_.row->variadic && !sets.empty()) ? sets.data() : nullptr;
   }
 
   [[nodiscard]] std::optional<KernelChoice> types_for(const Kernel& kernel) const {

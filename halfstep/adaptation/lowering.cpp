@@ -5,6 +5,7 @@
 #include <map>
 #include <variant>
 
+#include "halfstep/adaptation/precision.h"
 #include "halfstep/model/op_facts.h"
 
 namespace halfstep {
@@ -43,11 +44,6 @@ bool is_depthwise(const GraphIndex& graph, const onnx::NodeProto& node) {
   return groups > 1 && weight && weight->size() > 1 && (*weight)[0] == groups && (*weight)[1] == 1;
 }
 
-bool in_blocks(const Encoding* encoding) {
-  return encoding != nullptr && (!encoding->block_scale.empty() ||
-                                 std::holds_alternative<PerBlock>(encoding->granularity));
-}
-
 bool holds(const GraphIndex& graph, const onnx::NodeProto& node, const Lowering& row,
            const Encoding* weight) {
   const auto rank_of = [&](int slot) -> std::optional<std::size_t> {
@@ -73,7 +69,8 @@ bool holds(const GraphIndex& graph, const onnx::NodeProto& node, const Lowering&
         return contains(wanted.second, attribute_text(node, wanted.first));
       });
   return constants && attributes && (!row.depthwise || is_depthwise(graph, node)) &&
-         (!row.plain_gemm || is_plain_gemm(node)) && (!row.blocks || in_blocks(weight));
+         (!row.plain_gemm || is_plain_gemm(node)) &&
+         (!row.blocks || (weight != nullptr && in_blocks(*weight)));
 }
 
 std::vector<int> operands_of(const onnx::NodeProto& node, const Lowering& row) {

@@ -158,6 +158,10 @@ Encoding made_symmetric(const Encoding& encoding) {
   return result;
 }
 
+bool in_blocks(const Encoding& encoding) {
+  return !encoding.block_scale.empty() || std::holds_alternative<PerBlock>(encoding.granularity);
+}
+
 bool same_numbers(const Encoding& a, const Encoding& b) {
   Encoding copy = b;
   copy.origin = a.origin;

@@ -46,6 +46,9 @@ struct TypeChange {
 /// scale = largest magnitude / (2^(bits-1) - 1). Per tensor.
 [[nodiscard]] Encoding made_symmetric(const Encoding& encoding);
 
+/// Scales per block, or LPBQ.
+[[nodiscard]] bool in_blocks(const Encoding& encoding);
+
 /// Equal but for where they come from.
 [[nodiscard]] bool same_numbers(const Encoding& a, const Encoding& b);
 

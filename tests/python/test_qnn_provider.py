@@ -28,6 +28,14 @@ needs_libraries = pytest.mark.skipif(
 )
 
 
+def has_float_blocks(path: Path) -> bool:
+    """Does the file hold an entry with a float scale per block?"""
+    entries = json.loads(path.read_text())["encodings"]
+    return any(
+        isinstance(e.get("y_scale"), list) and isinstance(e["y_scale"][0], list) for e in entries
+    )
+
+
 def name_of(path: Path) -> str:
     """mixed_ops/w8a8_pc"""
     return f"{path.parent.name}/{path.stem}"
@@ -73,3 +81,12 @@ def test_runs_on_the_emulator(answers, case):
     # As near to float as the simulation, up to what 8- and 16-bit arithmetic of the chip adds.
     for ours, simulated in zip(answer["float"], answer["cpu_float"], strict=True):
         assert ours >= min(simulated, 40.0) - 8.0
+
+
+@pytest.mark.parametrize("case", [name_of(path) for path in ENCODINGS if has_float_blocks(path)])
+def test_blocks_beside_integers_are_an_error_without_fallback(case):
+    path = CASES / f"{case}.encodings"
+    with pytest.raises(halfstep.Unsupported, match="nearest kernels: ") as raised:
+        halfstep.convert(path.parent / "model.onnx", path, "HTP", dry_run=True)
+    assert "[adapt/granularity]" in str(raised.value) or "[adapt/symmetry]" in str(raised.value)
+    assert "--fallback" in str(raised.value)

@@ -63,15 +63,15 @@ const Encoding* weight_of(const AdaptationState& state, int node) {
              : nullptr;
 }
 
-/// Weights in blocks with integer scales (LPBQ) are known to the engines of the target by a pattern
-/// that has no place for a bias: product and Add stay two operators, and what passes between them
+/// Weights in blocks are known to the engines of the target by a pattern that has no place for a
+/// bias: product and Add stay two operators, and what passes between them
 /// takes the range of the sum without the bias.
 void keep_bias_apart(AdaptationState& state, int product) {
   const onnx::NodeProto& node = state.node(product);
   const Encoding* weight = weight_of(state, product);
   const auto readers = state.graph.consumers(node.output(0));
-  if (weight == nullptr || weight->block_scale.empty() || readers.size() != 1 ||
-      readers[0].slot < 0 || state.requested.find(node.output(0)) != nullptr) {
+  if (weight == nullptr || !in_blocks(*weight) || readers.size() != 1 || readers[0].slot < 0 ||
+      state.requested.find(node.output(0)) != nullptr) {
     return;
   }
   const onnx::NodeProto& add = state.node(readers[0].node);
@@ -91,7 +91,7 @@ void keep_bias_apart(AdaptationState& state, int product) {
   state.note("adapt/bias-apart", node.output(0),
              "tensor '" + node.output(0) + "' between " + state.graph.label(product) +
                  " and its bias takes " + describe(inner) +
-                 ": a product with LPBQ weights takes no bias");
+                 ": a product with weights in blocks takes no bias");
   state.requested.set(node.output(0), inner);
   state.requested.set(add.input(slot), encoding_over({.low = *least, .high = *most}, sum->dtype));
 }

@@ -407,5 +407,14 @@ TEST(Adapt, WhatNoOutputNeedsIsLeftOut) {
   EXPECT_EQ(done.text, "x: float16\ny: float16\n");
 }
 
+TEST(Adapt, AnOperatorTakesAnyNumberOfOperands) {
+  EXPECT_EQ(adapted(R"(g (float[4] a, float[4] b, float[4] c) => (float[4] y)
+    { y = Sum (a, b, c) })",
+                    "a uint8 0.1 1\nb uint8 0.1 2\nc uint8 0.1 3\ny uint8 0.1 4\n")
+                .text,
+            "a: uint8 scale 0.1 zero point 1\nb: uint8 scale 0.1 zero point 2\n"
+            "c: uint8 scale 0.1 zero point 3\ny: uint8 scale 0.1 zero point 4\n");
+}
+
 }  // namespace
 }  // namespace halfstep
