@@ -38,6 +38,17 @@ void add_adaptation(CLI::App& app, QuantizeArguments& a, const std::string& grou
       ->group(group);
 }
 
+void add_own_libraries(CLI::App& app, QuantizeArguments& a, const std::string& group) {
+  app.add_flag("--validate", a.validate,
+               "ask the target's own validator about every operator of the result")
+      ->group(group);
+  app.add_option("--qnn-libs", a.qnn_libs,
+                 "the folder of Qualcomm's libraries; else QAIRT_SDK_ROOT, the package "
+                 "onnxruntime-qnn of this environment")
+      ->type_name("DIR")
+      ->group(group);
+}
+
 std::vector<const CLI::App*> all_commands(const CLI::App& root) {
   return root.get_subcommands([](const CLI::App*) { return true; });
 }

@@ -28,6 +28,9 @@ void add_talk(CLI::App& app, OutputOptions& common);
 /// --fallback and --skip: how a model is made to run on a target.
 void add_adaptation(CLI::App& app, QuantizeArguments& arguments, const std::string& group);
 
+/// --validate and --qnn-libs: what Qualcomm's own libraries are asked.
+void add_own_libraries(CLI::App& app, QuantizeArguments& arguments, const std::string& group);
+
 [[nodiscard]] std::vector<const CLI::App*> all_commands(const CLI::App& app);
 /// "quantize", "encodings lint".
 [[nodiscard]] std::string full_name(const CLI::App& app);

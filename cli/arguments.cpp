@@ -23,8 +23,7 @@ namespace {
 // Documented for later versions: refused by name, so that nobody takes them for spelling mistakes.
 constexpr std::array<std::string_view, 4> kLaterCommands = {"calibrate", "stats", "compare",
                                                             "verify"};
-constexpr std::array<std::string_view, 4> kLaterOptions = {"--method", "--stats", "--dlc",
-                                                           "--report"};
+constexpr std::array<std::string_view, 3> kLaterOptions = {"--method", "--stats", "--report"};
 
 constexpr const char* kExitCodes =
     "exit codes: 0 done, 1 done with findings, 2 wrong usage, 3 nothing to do, 4 bad input or "
@@ -71,6 +70,9 @@ void add_quantize_data(CLI::App& app, QuantizeArguments& a) {
   app.add_option("--encodings-out", a.encodings_out, "the encodings as JSON, version 2.0.0")
       ->type_name("FILE")
       ->group("Result");
+  app.add_option("--dlc", a.dlc, "the model as a DLC file; needs an HTP target")
+      ->type_name("FILE")
+      ->group("Result");
   app.add_flag("--force", a.force, "overwrite existing files")->group("Result");
   app.add_flag("--dry-run", a.dry_run, "plan and report the sizes; write nothing")->group("Result");
 }
@@ -98,6 +100,7 @@ void add_quantize_choices(CLI::App& app, QuantizeArguments& a) {
       ->type_name("NAME|FILE")
       ->group(what);
   add_adaptation(app, a, what);
+  add_own_libraries(app, a, what);
   const std::string run = "How it runs";
   app.add_option("--threads", a.threads, "threads; the result does not depend on it")
       ->type_name("N")

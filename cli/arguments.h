@@ -41,6 +41,9 @@ struct QuantizeArguments {
   bool strict = false;
   bool lenient = false;
   std::string onnxruntime{};
+  std::string dlc{};       ///< the result as a DLC file
+  bool validate = false;   ///< ask the target's own validator
+  std::string qnn_libs{};  ///< folder of Qualcomm's libraries
 };
 
 struct ExplainArguments {

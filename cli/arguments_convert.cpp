@@ -2,24 +2,47 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 
 #include "cli/argument_parts.h"
 #include "cli/command_error.h"
+#include "halfstep/target_output.h"
 #include "halfstep/targets/backend.h"
+#include "halfstep/targets/target.h"
 
 namespace halfstep::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// Without -o the result stands beside the model.
-std::string default_output(const QuantizeArguments& a) {
+/// Without -o the result stands beside the model: as a DLC where the target is an HTP and there are
+/// the libraries that write one.
+void choose_output(QuantizeArguments& a) {
   const fs::path model(a.model);
-  const std::string target = fs::path(a.target).stem().string();  // of a file its name
-  return (model.parent_path() / (model.stem().string() + "_" + target + ".onnx")).string();
+  const std::string stem = (model.parent_path() / model.stem()).string();
+  std::string why;
+  if (Target::load(a.target).arch() > 0) {
+    if (can_write_dlc(a.qnn_libs)) {
+      a.dlc = stem + ".dlc";
+    } else {
+      why = " (a DLC needs Qualcomm's libraries: pip install onnxruntime-qnn==2.7.0)";
+    }
+  }
+  if (a.dlc.empty()) {
+    a.output = stem + "_" + fs::path(a.target).stem().string() + ".onnx";  // of a file its name
+  }
+  a.target_remark += (a.target_remark.empty() ? "" : "; ") + std::string("-o not given: ") +
+                     (a.dlc.empty() ? a.output : a.dlc) + why;
+}
+
+void require_one_dlc(const QuantizeArguments& a) {
+  if (!a.dlc.empty()) {
+    throw UsageError("-o " + a.output + " and --dlc " + a.dlc + " both name a DLC",
+                     "give one of them");
+  }
 }
 
 void finish(QuantizeArguments& a, const TargetChoice& choice) {
@@ -30,13 +53,11 @@ void finish(QuantizeArguments& a, const TargetChoice& choice) {
   a.target = chosen.name;
   a.target_remark = chosen.remark;
   if (fs::path(a.output).extension() == ".dlc") {
-    throw UsageError("DLC files can't be written yet, found -o " + a.output,
-                     "give -o OUT.onnx: the adapted model as Q/DQ");
+    require_one_dlc(a);
+    a.dlc = std::exchange(a.output, {});
   }
-  if (a.output.empty() && !a.dry_run) {
-    a.output = default_output(a);
-    a.target_remark += (a.target_remark.empty() ? "" : "; ") + std::string("-o not given: ") +
-                       a.output + " (DLC files can't be written yet)";
+  if (a.output.empty() && a.dlc.empty() && !a.dry_run) {
+    choose_output(a);
   }
 }
 
@@ -72,8 +93,12 @@ void add_convert_command(CLI::App& root, QuantizeArguments& a, std::vector<Subco
       ->type_name("NAME")
       ->group("Target");
   add_adaptation(*app, a, "Target");
+  add_own_libraries(*app, a, "Target");
   app->add_option("-o,--output_path,--output-path,--output", a.output,
-                  "the adapted model (ONNX with Q/DQ)")
+                  "the adapted model: ONNX with Q/DQ, or, of a name that ends in .dlc, a DLC")
+      ->type_name("FILE")
+      ->group("Result");
+  app->add_option("--dlc", a.dlc, "the same as a DLC, beside an ONNX file")
       ->type_name("FILE")
       ->group("Result");
   app->add_option("--encodings-out", a.encodings_out, "also write its encodings (2.0.0)")

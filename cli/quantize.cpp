@@ -47,11 +47,12 @@ void check_usage(const QuantizeArguments& a) {
   if (a.command == "encodings apply" && a.output.empty()) {
     throw UsageError("no output given", "add -o OUT.onnx");
   }
-  if (a.output.empty() && a.encodings_out.empty() && !a.dry_run) {
+  if (a.output.empty() && a.encodings_out.empty() && a.dlc.empty() && !a.dry_run) {
     throw UsageError("no output given", "add -o OUT.onnx, or --dry-run to see the plan only");
   }
   for (const auto& [option, file] :
-       {std::pair("-o", a.output), std::pair("--encodings-out", a.encodings_out)}) {
+       {std::pair("-o", a.output), std::pair("--encodings-out", a.encodings_out),
+        std::pair("--dlc", a.dlc)}) {
     if (file == "-") {
       throw UsageError(std::string(option) + " - : results are written to files only",
                        "give a name, such as out.onnx (./- is a file named -)");
@@ -84,6 +85,7 @@ void check_outputs(const QuantizeArguments& a) {
                                          {.what = "the encodings", .path = a.encodings}};
   check_output("-o", a.output, inputs, a.force);
   check_output("--encodings-out", a.encodings_out, inputs, a.force);
+  check_output(a.convert ? "-o" : "--dlc", a.dlc, inputs, a.force);
   if (same_file(a.output, a.encodings_out)) {
     throw UsageError("-o and --encodings-out are the same file", "give two names");
   }
@@ -109,6 +111,7 @@ QuantizeRequest request_of(const QuantizeArguments& a) {
           .skip = a.skip,
           .convert = a.convert,
           .force = a.force,
+          .graph = {.dlc = a.dlc, .validate = a.validate, .qnn_libraries = a.qnn_libs},
           .check_samples = static_cast<std::size_t>(a.check_samples)};
 }
 
@@ -173,6 +176,7 @@ void print_json(const QuantizeArguments& a, const QuantizeResult& result, Consol
   document["dry_run"] = a.dry_run;
   document["output"] = a.output;
   document["encodings_out"] = a.encodings_out;
+  document["dlc"] = a.dlc;
   document["summary"] = to_json(result.summary);
   document["diagnostics"] = to_json(result.diagnostics);
   console.out << json_text(document);
@@ -180,7 +184,7 @@ void print_json(const QuantizeArguments& a, const QuantizeResult& result, Consol
 
 void print_text(const QuantizeArguments& a, const QuantizeResult& result, Console& console) {
   SummaryContext context{.dry_run = a.dry_run, .verbose = a.common.verbose};
-  for (const std::string& file : {a.output, a.encodings_out}) {
+  for (const std::string& file : {a.output, a.dlc, a.encodings_out}) {
     if (!file.empty() && !a.dry_run) {
       context.written.push_back(file);
     }

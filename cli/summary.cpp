@@ -155,6 +155,14 @@ std::string adapted_text(const QuantizeSummary& s) {
          counted(static_cast<std::uint64_t>(totals.super_groups), "super group");
 }
 
+std::string validated_table(const ValidatedGraph& validated) {
+  Table table({{.title = "operator"}, {.title = "accepted", .align = Align::right}});
+  for (const auto& [type, count] : validated.accepted) {
+    table.add({type, std::to_string(count)});
+  }
+  return "\n" + table.text();
+}
+
 std::string error_tables(const QuantizeSummary& s, bool verbose) {
   Table outputs({{.title = "output"}, {.title = "SQNR", .align = Align::right}});
   const std::size_t rows = shown(s.outputs.size(), kOutputs, verbose);
@@ -218,10 +226,14 @@ std::string summary_text(const QuantizeSummary& s, const Diagnostics& diagnostic
   if (s.adapted) {
     head.add({"target", adapted_text(s)});
   }
+  if (s.validated) {
+    head.add({"validated", std::to_string(s.validated->count()) + " operators, all accepted"});
+  }
   if (!s.remark.empty()) {
     head.add({"chosen", s.remark});
   }
   std::string text = head.text();
+  text += s.validated ? validated_table(*s.validated) : "";
   text += s.overrides ? overrides_text(*s.overrides, context.verbose) : "";
   text += s.types.empty() ? "" : types_table(s, context.verbose);
   text += s.stayed_float.empty() ? "" : float_table(s, context.verbose);

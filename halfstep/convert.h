@@ -15,7 +15,8 @@ namespace halfstep {
 struct ConvertRequest {
   std::filesystem::path quantization_overrides{};  ///< empty: only what the model says
   TargetChoice target{};
-  std::filesystem::path output{};         ///< empty: the result stays in memory
+  /// A name that ends in .dlc: a DLC; empty: the result stays in memory.
+  std::filesystem::path output{};
   std::filesystem::path encodings_out{};  ///< empty: none
   bool fallback = false;                  ///< AdaptOptions::fallback
   std::vector<std::string> skip{};        ///< names of adaptation_steps() to leave out
@@ -24,6 +25,7 @@ struct ConvertRequest {
   bool strict = false;   ///< warnings are errors
   bool lenient = false;  ///< names in the overrides that the model lacks are warnings
   bool force = false;    ///< overwrite existing outputs
+  TargetOutput graph{};  ///< the result in the target's own operators
 };
 
 /// Takes what is known of a model (its own Q/DQ, and a file that wins over it), makes it run on a

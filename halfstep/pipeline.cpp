@@ -28,6 +28,7 @@
 #include "halfstep/support/diagnostic_text.h"
 #include "halfstep/support/file.h"
 #include "halfstep/target_graph.h"
+#include "halfstep/target_output.h"
 #include "halfstep/targets/target.h"
 
 namespace halfstep {
@@ -157,6 +158,11 @@ class QuantizeJob {
     inputs.push_back({.what = "the encodings", .path = request_.encodings});
     check_output("output", request_.output, inputs, request_.force);
     check_output("encodings_out", request_.encodings_out, inputs, request_.force);
+    check_output("dlc", request_.graph.dlc, inputs, request_.force);
+    require(!same_file(request_.graph.dlc, request_.output) &&
+                !same_file(request_.graph.dlc, request_.encodings_out),
+            "dlc and another output are the same file, " + request_.graph.dlc.string() +
+                "; give two names");
     require(request_.output.empty() || !same_file(request_.output, request_.encodings_out),
             "output and encodings_out are the same file, " + request_.output.string() +
                 "; give two names");
@@ -169,6 +175,9 @@ class QuantizeJob {
             "--fallback is about kernels, and target " + target_->name() +
                 " has no tables of them; leave it out, or take a target that adapts ('halfstep "
                 "targets' lists them)");
+    require(!request_.graph.wanted() || adapts(),
+            "a graph of the target's operators needs a target with tables of kernels, and " +
+                target_->name() + " has none; take htp_v75 ('halfstep targets' lists them)");
     summary().model = result_.model.name();
     summary().recipe = request_.recipe.empty() ? "none" : request_.recipe;
     summary().target = request_.target;
@@ -196,7 +205,9 @@ class QuantizeJob {
               result_.diagnostics);
     result_.encodings = std::move(adapted.encodings);
     summary().adapted = adapted.totals;
-    mark_adapted(first);
+    if (summary().overrides) {
+      mark_adapted(*summary().overrides, result_.diagnostics, first);
+    }
     std::string text;
     {
       const GraphIndex graph(result_.model);
@@ -217,9 +228,7 @@ class QuantizeJob {
         text = write_encodings(result_.encodings, graph);
       }
     }
-    if (request_.lower) {
-      result_.lowered = target_graph(result_.model, result_.encodings, adapted.inner, *target_);
-    }
+    lower(adapted.inner);
     written_ = result_.encodings;
     shape_for_qnn_provider(result_.model, written_, result_.diagnostics);
     inner_pairs_ = pair_inner_tensors(result_.model, adapted.inner, written_, result_.diagnostics);
@@ -228,24 +237,15 @@ class QuantizeJob {
     return text;
   }
 
-  /// Entries of the user's file that the target made something else of.
-  void mark_adapted(std::size_t first) {
-    std::map<std::string, const Diagnostic*> changed;
-    for (std::size_t i = first; i < result_.diagnostics.size(); ++i) {
-      const Diagnostic& diagnostic = result_.diagnostics[i];
-      if (diagnostic.rule != "adapt/super-group" && diagnostic.rule != "adapt/default-float") {
-        changed.emplace(diagnostic.subject, &diagnostic);
-      }
-    }
-    if (!summary().overrides) {
+  /// The adapted model in the target's own operators, and what their validator says.
+  void lower(const std::unordered_set<std::string>& inner) {
+    if (!request_.graph.wanted()) {
       return;
     }
-    for (EntryOutcome& entry : summary().overrides->entries) {
-      const auto found = changed.find(entry.name);
-      if (found != changed.end() && entry.status == EntryOutcome::Status::applied) {
-        entry.status = EntryOutcome::Status::adapted;
-        entry.reason = found->second->message;
-      }
+    const Phase phase(summary(), "lower");
+    result_.lowered = target_graph(result_.model, result_.encodings, inner, *target_);
+    if (request_.graph.validate) {
+      summary().validated = validate_graph(*result_.lowered, *target_, request_.graph, progress_);
     }
   }
 
@@ -296,35 +296,9 @@ class QuantizeJob {
                       std::any_of(plan.weights.begin(), plan.weights.end(),
                                   [](const auto& weight) { return weight.given == nullptr; });
     if (!request_.convert && !news && (!given_->has_file() || given.empty())) {
-      throw Error(ErrorKind::nothing_to_do, nothing_text(graph));
+      throw Error(ErrorKind::nothing_to_do, nothing_to_quantize(graph, summary()));
     }
     return plan;
-  }
-
-  std::string nothing_text(const GraphIndex& graph) {
-    std::string text = result_.model.name() + ": nothing to quantize with recipe " +
-                       summary().recipe + " on target " + request_.target + ": " +
-                       counted(static_cast<std::uint64_t>(graph.graph().node_size()), "node");
-    if (given_->from_model() > 0) {
-      text += "; tensors and uses that have encodings of their own already: " +
-              std::to_string(given_->from_model());
-    }
-    for (const FloatReason& reason : summary().stayed_float) {
-      text += "; " + std::to_string(reason.count) + " x " + reason.reason + " (" +
-              reason.examples[0] + ")";
-    }
-    if (summary().stayed_float.empty()) {
-      std::set<std::string> ops;
-      for (const onnx::NodeProto& node : graph.graph().node()) {
-        ops.insert(node.op_type());
-      }
-      text += "; none of them computes on float tensors in the main graph (";
-      for (const std::string& op : ops) {
-        text += (op == *ops.begin() ? "" : ", ") + op;
-      }
-      text += ops.empty() ? "it is empty)" : ")";
-    }
-    return text;
   }
 
   /// A dry run: decides everything and makes the model that would be written, with placeholders for
@@ -448,9 +422,22 @@ class QuantizeJob {
       encodings_file.emplace(request_.encodings_out);
       encodings_file->write(encodings_text);
     }
+    std::optional<AtomicFile> dlc_file;
+    if (!request_.graph.dlc.empty()) {
+      const Phase phase(summary(), "dlc");
+      dlc_file.emplace(request_.graph.dlc);
+      const std::filesystem::path temporary = dlc_file->flush();
+      write_target_dlc(*result_.lowered, *target_, request_.graph, temporary, progress_);
+      if (request_.output.empty()) {
+        summary().size_after = std::filesystem::file_size(temporary);
+      }
+    }
     check(written);
     enforce_strict(result_.diagnostics, request_.strict);
     progress_.throw_if_cancelled();
+    if (dlc_file) {
+      dlc_file->commit();
+    }
     if (encodings_file) {
       encodings_file->commit();
     }

@@ -17,6 +17,7 @@
 #include "halfstep/support/diagnostic.h"
 #include "halfstep/support/json.h"
 #include "halfstep/support/progress.h"
+#include "halfstep/target_output.h"
 
 namespace halfstep {
 
@@ -42,7 +43,7 @@ struct QuantizeRequest {
   std::vector<std::string> skip{};
   bool convert = false;  ///< adapt what is given: that nothing is quantized is no reason to stop
   bool force = false;    ///< overwrite existing outputs
-  bool lower = false;    ///< also make the graph of the target's operators
+  TargetOutput graph{};  ///< the result in the target's own operators
   std::size_t check_samples = 4;
 };
 
@@ -76,6 +77,7 @@ struct QuantizeSummary {
   std::string model{}, recipe{}, target{}, engine{};
   std::string remark{};                           ///< what was chosen for the user, to be said
   std::map<std::string, int> prepared{};          ///< changes of the graph, by rule
+  std::optional<ValidatedGraph> validated{};      ///< if the target's validator was asked
   std::optional<AdaptTotals> adapted{};           ///< of targets that adapt
   std::uint64_t size_before = 0, size_after = 0;  ///< bytes of the files
   std::uint64_t weights_before = 0, weights_after = 0;  ///< bytes of weights

@@ -13,6 +13,7 @@
 #include "halfstep/model/tensor_role.h"
 #include "halfstep/model/visit.h"
 #include "halfstep/plan_regions.h"
+#include "halfstep/support/diagnostic_text.h"
 
 namespace halfstep {
 namespace {
@@ -276,6 +277,49 @@ Json number_or_text(double value) {
 
 }  // namespace
 
+void mark_adapted(EntryAccount& overrides, const Diagnostics& diagnostics, std::size_t first) {
+  std::map<std::string, const Diagnostic*> changed;
+  for (std::size_t i = first; i < diagnostics.size(); ++i) {
+    const Diagnostic& diagnostic = diagnostics[i];
+    if (diagnostic.rule != "adapt/super-group" && diagnostic.rule != "adapt/default-float") {
+      changed.emplace(diagnostic.subject, &diagnostic);
+    }
+  }
+  for (EntryOutcome& entry : overrides.entries) {
+    const auto found = changed.find(entry.name);
+    if (found != changed.end() && entry.status == EntryOutcome::Status::applied) {
+      entry.status = EntryOutcome::Status::adapted;
+      entry.reason = found->second->message;
+    }
+  }
+}
+
+std::string nothing_to_quantize(const GraphIndex& graph, const QuantizeSummary& summary) {
+  std::string text = summary.model + ": nothing to quantize with recipe " + summary.recipe +
+                     " on target " + summary.target + ": " +
+                     counted(static_cast<std::uint64_t>(graph.graph().node_size()), "node");
+  if (summary.model_encodings > 0) {
+    text += "; tensors and uses that have encodings of their own already: " +
+            std::to_string(summary.model_encodings);
+  }
+  for (const FloatReason& reason : summary.stayed_float) {
+    text += "; " + std::to_string(reason.count) + " x " + reason.reason + " (" +
+            reason.examples[0] + ")";
+  }
+  if (summary.stayed_float.empty()) {
+    std::set<std::string> ops;
+    for (const onnx::NodeProto& node : graph.graph().node()) {
+      ops.insert(node.op_type());
+    }
+    text += "; none of them computes on float tensors in the main graph (";
+    for (const std::string& op : ops) {
+      text += (op == *ops.begin() ? "" : ", ") + op;
+    }
+    text += ops.empty() ? "it is empty)" : ")";
+  }
+  return text;
+}
+
 Json to_json(const QuantizeSummary& summary) {
   Json json = {{"model", summary.model},
                {"recipe", summary.recipe},
@@ -311,6 +355,7 @@ Json to_json(const QuantizeSummary& summary) {
                        {"super_groups", totals.super_groups},
                        {"movement_groups", totals.movement_groups}};
   }
+  json["validated"] = summary.validated ? to_json(*summary.validated) : Json();
   json["overrides"] = summary.overrides ? to_json(*summary.overrides) : Json();
   json["stayed_float"] = Json::array();
   for (const FloatReason& reason : summary.stayed_float) {

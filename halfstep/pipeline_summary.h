@@ -32,4 +32,12 @@ void count_quantized(const GraphIndex& graph, const Plan& plan, const EncodingTa
 /// Largest resident memory of the process so far, in bytes.
 [[nodiscard]] std::uint64_t peak_memory();
 
+/// Entries of the user's file that the target made something else of, from the diagnostics of an
+/// adaptation (from `first` on).
+void mark_adapted(EntryAccount& overrides, const Diagnostics& diagnostics, std::size_t first);
+
+/// Why nothing was quantized: what the model has, and what stayed float.
+[[nodiscard]] std::string nothing_to_quantize(const GraphIndex& graph,
+                                              const QuantizeSummary& summary);
+
 }  // namespace halfstep
