@@ -1,5 +1,6 @@
 """Adapting a model with encodings to a target: `halfstep convert`, `halfstep explain`."""
 
+import importlib.util
 import json
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 ENCODINGS = Path(__file__).resolve().parent.parent / "golden/encodings/mixed_ops"
 MODEL = ENCODINGS / "model.onnx"
 PLAIN = ENCODINGS / "w8a8_pc/v2.0.0.encodings"
+LIBRARIES = importlib.util.find_spec("onnxruntime_qnn") is not None
 
 
 def outputs(path, optimize):
@@ -41,9 +43,11 @@ def test_overrides_file_as_the_specification_writes_it(halfstep, tmp_path):
     model.write_bytes(MODEL.read_bytes())
     overrides = f"--quantization_overrides={PLAIN}"
     result = halfstep("convert", "-i", model, overrides, "--target_backend=HTP")
-    written = tmp_path / "model_htp_v75.onnx"
-    assert written.is_file()
-    assert "v75" in result.out and str(written) in result.out
+    chosen = tmp_path / ("model.dlc" if LIBRARIES else "model_htp_v75.onnx")
+    assert chosen.is_file()
+    assert "v75" in result.out and str(chosen) in result.out
+    written = tmp_path / "o.onnx"
+    halfstep("convert", "-i", model, overrides, "--target_backend=HTP", "-o", written)
     data = np.load(ENCODINGS / "data.npz")
     for optimize in (False, True):
         found = outputs(written, optimize)[0]
@@ -55,7 +59,42 @@ def test_qdq_model_as_the_specification_writes_it(halfstep, tmp_path):
     qdq = tmp_path / "model_qdq.onnx"
     halfstep("encodings", "apply", MODEL, PLAIN, "-o", qdq)
     halfstep("convert", "-i", qdq, "--target_backend=htp")
-    assert (tmp_path / "model_qdq_htp_v75.onnx").is_file()
+    chosen = "model_qdq.dlc" if LIBRARIES else "model_qdq_htp_v75.onnx"
+    assert (tmp_path / chosen).is_file()
+
+
+def test_a_dlc_and_what_the_validator_says(halfstep, tmp_path):
+    if not LIBRARIES:
+        pytest.skip("onnxruntime-qnn is not installed")
+    words = ("convert", "-i", MODEL, "--encodings", PLAIN, "--target_backend", "HTP")
+    one, two, onnx_file = tmp_path / "one.dlc", tmp_path / "two.dlc", tmp_path / "o.onnx"
+    document = halfstep(*words, "--validate", "-o", one, "--json").json
+    validated = document["summary"]["validated"]
+    assert validated["operators"] == sum(validated["accepted"].values()) > 0
+    assert document["dlc"] == str(one)
+    halfstep(*words, "--dlc", two, "-o", onnx_file)
+    assert one.read_bytes() == two.read_bytes()
+    assert onnx_file.is_file()
+    graph = halfstep("inspect", one, "--json").json["dlc"]["graphs"][0]
+    assert sum(op["type"] == "Transpose" for op in graph["operators"]) == 1
+    kinds = {tensor["name"]: tensor["kind"] for tensor in graph["tensors"]}
+    model = onnx.load(MODEL)
+    assert {name for name, kind in kinds.items() if kind == "app_write"} == {
+        tensor.name for tensor in model.graph.input
+    }
+    assert "--force" in halfstep(*words, "-o", one, code=2).err
+    assert halfstep(*words, "--validate", "--dry-run").code == 0
+
+
+def test_a_dlc_needs_a_target_and_libraries(halfstep, tmp_path):
+    words = ("convert", "-i", MODEL, "--encodings", PLAIN)
+    refused = halfstep(*words, "-o", tmp_path / "o.dlc", code=2)
+    assert "htp_v75" in refused.err
+    refused = halfstep(
+        *words, "--target_backend", "HTP", "--qnn-libs", tmp_path, "-o", tmp_path / "o.dlc", code=5
+    )
+    assert "libQnnHtp.so" in refused.err
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -155,7 +194,7 @@ def test_a_dry_run_decides_everything_and_writes_nothing(halfstep, tmp_path):
     before = sorted(tmp_path.iterdir())
     dry = halfstep(*words, "--dry-run", "--json").json["summary"]
     assert sorted(tmp_path.iterdir()) == before
-    wet = halfstep(*words, "--json").json["summary"]
+    wet = halfstep(*words, "-o", tmp_path / "o.onnx", "--json").json["summary"]
     assert dry["adapted"] == wet["adapted"] and dry["adapted"]["converts"] > 0
     assert dry["size_after"] == wet["size_after"]
 
@@ -181,7 +220,7 @@ def test_explain(halfstep, tmp_path):
         (["--target_backend", "HTP", "--htp_arch", "v99"], "v75"),
         (["--target_backend", "CPU", "--htp_arch", "v75"], "leave it out"),
         (["--target", "none", "--target_backend", "HTP"], "give one of them"),
-        (["-o", "model.dlc"], "-o OUT.onnx"),
+        (["-o", "model.dlc", "--dlc", "b.dlc"], "give one of them"),
         (["--fallback", "--dry-run"], "leave it out"),
         (["--target_backend", "HTP", "--skip", "fold-bais", "--dry-run"], '"fold-bias"'),
         (["--skip", "super-groups", "--dry-run"], "leave --skip super-groups out"),

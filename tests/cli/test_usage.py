@@ -24,7 +24,6 @@ def test_help_and_version(halfstep):
         (["quantize", "m", "--threads", "0", "-o", "q"], "--threads", "--help"),
         (["quantize", "m", "--threads", "many", "-o", "q"], "--threads", "--help"),
         (["quantize", "m", "-o"], "-o", "--help"),
-        (["quantize", "m", "--dlc", "f"], "'--dlc' is not available yet", "--help"),
         (["quantize", "m", "--lenient", "-o", "q"], "--lenient", "--encodings"),
         (["encodings", "lnit", "f"], "unknown action 'lnit'", "'lint'"),
         (["encodings", "diff", "f"], "takes two files", "--help"),

@@ -165,7 +165,7 @@ TEST(Arguments, EncodingsActions) {
 }
 
 TEST(Arguments, LaterOptionsAreRefusedByName) {
-  for (const char* name : {"--method", "--stats", "--dlc", "--report"}) {
+  for (const char* name : {"--method", "--stats", "--report"}) {
     const std::string text = refusal({"quantize", "m", std::string(name) + "=x"});
     EXPECT_EQ(text.find("the option '" + std::string(name) + "' is not available yet"), 0U) << text;
   }
