@@ -22,6 +22,7 @@
 #include "cli/summary.h"
 #include "halfstep/calibration/samples.h"
 #include "halfstep/engines/engine.h"
+#include "halfstep/engines/lazy_engine.h"
 #include "halfstep/frontends/onnx.h"
 #include "halfstep/model/model.h"
 #include "halfstep/output_check.h"
@@ -152,10 +153,14 @@ QuantizeResult work(const QuantizeArguments& a, const Environment& environment,
   progress.begin("load", 0);
   Model model = load_onnx(a.model, diagnostics);
   const std::unique_ptr<SampleSource> samples = open_data(a, model, environment, diagnostics);
+  const auto make_engine = [&] {
+    return make_onnxruntime_engine(a.onnxruntime.empty() ? environment.onnxruntime : a.onnxruntime);
+  };
   std::unique_ptr<Engine> engine;
-  if (samples != nullptr && !a.dry_run) {
-    engine =
-        make_onnxruntime_engine(a.onnxruntime.empty() ? environment.onnxruntime : a.onnxruntime);
+  if (a.convert) {
+    engine = std::make_unique<LazyEngine>(make_engine);  // only for what is constant
+  } else if (samples != nullptr && !a.dry_run) {
+    engine = make_engine();
   }
   refuse_warnings(diagnostics, a.strict);
   progress.end();

@@ -6,7 +6,8 @@
 
 namespace halfstep {
 
-QuantizeResult convert(Model model, const ConvertRequest& request, Progress& progress) {
+QuantizeResult convert(Model model, Engine* engine, const ConvertRequest& request,
+                       Progress& progress) {
   const ChosenTarget target = choose_target(request.target);
   const bool as_dlc = request.output.extension() == ".dlc";
   TargetOutput graph = request.graph;
@@ -14,7 +15,7 @@ QuantizeResult convert(Model model, const ConvertRequest& request, Progress& pro
     require(graph.dlc.empty(), "output and graph.dlc both name a DLC; give one of them");
     graph.dlc = request.output;
   }
-  QuantizeResult result = quantize(std::move(model), nullptr, nullptr,
+  QuantizeResult result = quantize(std::move(model), nullptr, engine,
                                    {.output = as_dlc ? std::filesystem::path() : request.output,
                                     .encodings_out = request.encodings_out,
                                     .encodings = request.quantization_overrides,

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "halfstep/engines/engine.h"
 #include "halfstep/model/model.h"
 #include "halfstep/pipeline.h"
 #include "halfstep/support/progress.h"
@@ -31,7 +32,8 @@ struct ConvertRequest {
 /// Takes what is known of a model (its own Q/DQ, and a file that wins over it), makes it run on a
 /// target, writes it: quantize() without recipe and samples. summary.remark says what was chosen.
 /// Errors: those of choose_target() and quantize().
-[[nodiscard]] QuantizeResult convert(Model model, const ConvertRequest& request,
+/// `engine` computes what is constant; null: such nodes stay.
+[[nodiscard]] QuantizeResult convert(Model model, Engine* engine, const ConvertRequest& request,
                                      Progress& progress);
 
 }  // namespace halfstep

@@ -21,12 +21,16 @@
 namespace halfstep {
 namespace {
 
+constexpr std::size_t kMostOperandBytes = 1U << 20U;
 constexpr int kOldestIr = 4;  // before, every initializer has to be an input
 
 class ComputedWeights {
  public:
-  ComputedWeights(Model& model, const std::set<std::string>& keep)
-      : model_(model), keep_(keep), scope_(model.graph(), model.proto().ir_version(), nullptr) {}
+  ComputedWeights(Model& model, const std::set<std::string>& keep, bool operands)
+      : model_(model),
+        keep_(keep),
+        operands_(operands),
+        scope_(model.graph(), model.proto().ir_version(), nullptr) {}
 
   int fold(Engine& engine, int threads, Diagnostics& diagnostics) {
     find_computable();
@@ -45,6 +49,13 @@ class ComputedWeights {
       if (error.kind() != ErrorKind::unsupported) {
         throw;
       }
+      diagnostics.push_back(
+          {.severity = Severity::note,
+           .rule = "prepare/constant-left",
+           .subject = wanted.front(),
+           .message = "'" + wanted.front() + "' and " + std::to_string(wanted.size() - 1) +
+                      " more that nodes compute from constants stay computed: the engine is not "
+                      "there, or refuses one of the nodes"});
       return 0;
     }
   }
@@ -70,7 +81,7 @@ class ComputedWeights {
     }
   }
 
-  std::vector<std::string> wanted_weights() const {
+  std::vector<std::string> wanted_weights() {
     std::unordered_set<std::string_view> seen;
     for (const auto& output : graph().output()) {
       seen.insert(output.name());  // outputs have to be written by nodes
@@ -81,9 +92,13 @@ class ComputedWeights {
         const bool computed = node.output_size() > 0 && makers_.contains(node.output(0));
         for (int slot = 0; slot < node.input_size() && !computed; ++slot) {
           const std::string& name = node.input(slot);
-          if (makers_.contains(name) && is_weight_slot(node, slot) && !is_view(name) &&
+          const bool weight = is_weight_slot(node, slot);
+          if (makers_.contains(name) && (weight || operands_) && !is_view(name) &&
               seen.insert(name).second) {
             wanted.push_back(name);
+          }
+          if (weight && makers_.contains(name)) {
+            weights_.insert(name);
           }
         }
       }
@@ -148,13 +163,15 @@ class ComputedWeights {
     for (std::size_t i = 0; i < values.size(); ++i) {
       const std::string& name = infos[i].name;
       const auto maker = makers_.at(name);
-      if (!is_floating(values[i].dtype) || graph().node(maker).output_size() != 1) {
+      const bool weight = weights_.contains(name);
+      if (!is_floating(values[i].dtype) || graph().node(maker).output_size() != 1 ||
+          (!weight && values[i].bytes() > kMostOperandBytes)) {
         continue;
       }
       diagnostics.push_back({.severity = Severity::note,
                              .rule = "prepare/fold-constant",
                              .subject = name,
-                             .message = "weight '" + name + "', which " +
+                             .message = (weight ? "weight '" : "tensor '") + name + "', which " +
                                         graph().node(maker).op_type() +
                                         " computes from constants, is a constant now"});
       const auto [twin, is_new] = twins.emplace(contents(values[i]), name);
@@ -234,15 +251,17 @@ class ComputedWeights {
 
   Model& model_;
   const std::set<std::string>& keep_;
+  bool operands_;
   ConstantScope scope_;
+  std::unordered_set<std::string> weights_{};      ///< those of them that are weights
   std::unordered_map<std::string, int> makers_{};  ///< tensors made of constants -> node
 };
 
 }  // namespace
 
 int fold_computed_weights(Model& model, Engine& engine, int threads, Diagnostics& diagnostics,
-                          const std::set<std::string>& keep) {
-  return ComputedWeights(model, keep).fold(engine, threads, diagnostics);
+                          const std::set<std::string>& keep, bool operands) {
+  return ComputedWeights(model, keep, operands).fold(engine, threads, diagnostics);
 }
 
 }  // namespace halfstep

@@ -56,7 +56,8 @@ void prepare(Model& model, const PrepareOptions& options, Diagnostics& diagnosti
     hoist_weights(model, diagnostics);
   }
   if (runs("fold-constants") && options.engine != nullptr) {
-    fold_computed_weights(model, *options.engine, options.threads, diagnostics, keep);
+    fold_computed_weights(model, *options.engine, options.threads, diagnostics, keep,
+                          options.for_kernels);
   }
   fold_affine(model, options, keep, diagnostics);
   if (options.for_kernels) {

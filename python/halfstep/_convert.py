@@ -13,6 +13,7 @@ from halfstep._checks import (
     check_text,
     check_texts,
 )
+from halfstep._engine import find_onnxruntime
 from halfstep._quantize import (
     MOST_THREADS,
     ModelLike,
@@ -117,7 +118,7 @@ def convert(
     request.force = check_flag("force", force)
     check_callable("progress", progress)
     loaded, loading = load_with_diagnostics(model, strict)
-    return _core.convert(loaded, request, loading, progress=progress)
+    return _core.convert(loaded, find_onnxruntime(), request, loading, progress=progress)
 
 
 def explain(model: ModelLike, name: str | None = None) -> dict[str, Any]:

@@ -6,6 +6,7 @@
 
 #include "bindings.h"
 #include "halfstep/convert.h"
+#include "halfstep/engines/lazy_engine.h"
 #include "halfstep/explain.h"
 #include "halfstep/inspect.h"
 #include "halfstep/rules.h"
@@ -50,11 +51,13 @@ void bind_request(nb::module_& module) {
       .def_rw("check_samples", &QuantizeRequest::check_samples);
 }
 
-QuantizeResult convert_model(const Model& model, const ConvertRequest& request,
-                             const Diagnostics& loading, nb::object progress) {
+QuantizeResult convert_model(const Model& model, const std::string& library,
+                             const ConvertRequest& request, const Diagnostics& loading,
+                             nb::object progress) {
+  LazyEngine engine([&library] { return make_onnxruntime_engine(library); });
   PythonProgress reporter(std::move(progress));
   QuantizeResult result =
-      run_unlocked(reporter, [&] { return convert(model.clone(), request, reporter); });
+      run_unlocked(reporter, [&] { return convert(model.clone(), &engine, request, reporter); });
   result.diagnostics.insert(result.diagnostics.begin(), loading.begin(), loading.end());
   return result;
 }
@@ -81,8 +84,8 @@ void bind_convert(nb::module_& module) {
       .def_rw("strict", &ConvertRequest::strict)
       .def_rw("lenient", &ConvertRequest::lenient)
       .def_rw("force", &ConvertRequest::force);
-  module.def("convert", &convert_model, nb::arg("model"), nb::arg("request"), nb::arg("loading"),
-             nb::kw_only(), nb::arg("progress").none() = nb::none());
+  module.def("convert", &convert_model, nb::arg("model"), nb::arg("library"), nb::arg("request"),
+             nb::arg("loading"), nb::kw_only(), nb::arg("progress").none() = nb::none());
 }
 
 PlainDict report_on(const Model& model) {

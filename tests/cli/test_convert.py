@@ -1,5 +1,6 @@
 """Adapting a model with encodings to a target: `halfstep convert`, `halfstep explain`."""
 
+import dataclasses
 import importlib.util
 import json
 from pathlib import Path
@@ -321,3 +322,40 @@ def test_every_step_can_be_skipped(halfstep, tmp_path):
         words = ("convert", "-i", MODEL, "--encodings", PLAIN, "--target_backend", "HTP")
         halfstep(*words, "--skip", step, "-o", out)
         onnx.checker.check_model(out)
+
+
+def test_constants_are_computed(halfstep, tmp_path):
+    """A scaled weight and a summed bias are constants of the operator; without an engine a note."""
+    rng = np.random.default_rng(5)
+    shapes = {"w": (4, 3, 1, 1), "s": (4, 1, 1, 1), "b1": (4, 1, 1), "b2": (4, 1, 1)}
+    constants = [
+        onnx.numpy_helper.from_array(rng.random(shape, np.float32), name)
+        for name, shape in shapes.items()
+    ]
+    nodes = [
+        onnx.helper.make_node("Mul", ["w", "s"], ["ws"], "scale"),
+        onnx.helper.make_node("Conv", ["x", "ws"], ["c"], "conv"),
+        onnx.helper.make_node("Add", ["b1", "b2"], ["b"], "sum"),
+        onnx.helper.make_node("Add", ["c", "b"], ["y"], "add"),
+    ]
+    x = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [1, 3, 4, 4])
+    y = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [1, 4, 4, 4])
+    graph = onnx.helper.make_graph(nodes, "net", [x], [y], constants)
+    model, out = tmp_path / "m.onnx", tmp_path / "o.onnx"
+    opset = onnx.helper.make_opsetid("", 17)
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[opset], ir_version=8), model)
+    words = ("convert", "-i", model, "--target_backend", "HTP", "-o", out, "--json")
+    prepared = halfstep(*words).json["summary"]["prepared"]
+    assert prepared == {"prepare/fold-bias": 1, "prepare/fold-constant": 2}
+    assert ops(out) == ["Conv"]
+    data = np.random.default_rng(6).random((1, 3, 4, 4), np.float32)
+    (wanted,) = ort.InferenceSession(model).run(None, {"x": data})
+    (found,) = ort.InferenceSession(out).run(None, {"x": data})
+    assert sqnr(found, wanted) > 50
+    left = halfstep(*words, "--force", "--skip", "fold-constants").json["summary"]["prepared"]
+    assert "prepare/fold-constant" not in left
+    nowhere = {"HALFSTEP_ORT": str(tmp_path / "no_such_library.so")}
+    alone = dataclasses.replace(halfstep, environment=halfstep.environment | nowhere)
+    left = alone(*words, "--force").json["summary"]["prepared"]
+    assert left == {"prepare/constant-left": 1}
+    assert str(tmp_path) not in onnx.load(out).metadata_props[0].value
