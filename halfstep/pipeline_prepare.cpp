@@ -3,6 +3,7 @@
 #include "halfstep/adaptation/prepare/fold_batch_norm.h"
 #include "halfstep/adaptation/prepare/fold_bias.h"
 #include "halfstep/adaptation/prepare/fold_constants.h"
+#include "halfstep/adaptation/prepare/fold_shapes.h"
 #include "halfstep/adaptation/prepare/fuse_patterns.h"
 #include "halfstep/adaptation/prepare/hoist_weights.h"
 #include "halfstep/adaptation/prepare/inline_functions.h"
@@ -50,6 +51,9 @@ void prepare(Model& model, const PrepareOptions& options, Diagnostics& diagnosti
     inline_functions(model, diagnostics);
   }
   if (runs("fold-constants")) {
+    if (options.for_kernels) {
+      fold_shapes(model, diagnostics);
+    }
     fold_constants(model, diagnostics, keep);
   }
   if (runs("hoist-weights")) {
