@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "halfstep/adaptation/lowering.h"
+#include "halfstep/adaptation/prepare/movement_nodes.h"
 #include "halfstep/adaptation/state.h"
 #include "halfstep/model/graph_index.h"
 #include "halfstep/model/node_keys.h"
@@ -14,13 +15,17 @@
 namespace halfstep {
 
 qnn::LoweredGraph target_graph(const Model& adapted, const EncodingTable& encodings,
-                               const std::unordered_set<std::string>& inner, const Target& target) {
+                               const std::unordered_set<std::string>& inner_of_groups,
+                               const Target& target) {
   require(target.kernels() != nullptr,
           "target " + target.name() +
               " has no tables of kernels, so there is no graph of its operators; take an HTP "
               "target ('halfstep targets' lists them)");
-  const GraphIndex graph(adapted);
-  const NodeKeys keys(adapted.graph());
+  Model model = adapted.clone();
+  std::unordered_set<std::string> inner = inner_of_groups;
+  put_movement_operators(model, inner);
+  const GraphIndex graph(model);
+  const NodeKeys keys(model.graph());
   const auto weight = [&](int node) -> const Encoding* {
     const onnx::NodeProto& proto = graph.graph().node(node);
     const OpFacts facts = op_facts(proto);
@@ -43,7 +48,7 @@ qnn::LoweredGraph target_graph(const Model& adapted, const EncodingTable& encodi
     }
   }
   return qnn::lower(
-      {.model = adapted, .encodings = encodings, .inner = inner, .nodes = std::move(nodes)});
+      {.model = model, .encodings = encodings, .inner = inner, .nodes = std::move(nodes)});
 }
 
 }  // namespace halfstep

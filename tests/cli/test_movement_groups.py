@@ -101,6 +101,21 @@ def test_adapted_and_run(halfstep, case, tmp_path):
     assert f"run as one {name}" in explained and "adapt/chain-specification" in explained
 
 
+def test_in_a_dlc_it_is_the_operator(halfstep, case, tmp_path):
+    name, model = case
+    out = tmp_path / "o.dlc"
+    given = write_encodings(tmp_path / "e", a=("uint8", 0.02), x=("uint8", 0.02), y=("uint8", 0.02))
+    halfstep("convert", "-i", model, "--encodings", given, "--target_backend", "HTP", "-o", out)
+    (graph,) = halfstep("inspect", out, "--json").json["dlc"]["graphs"]
+    (operator,) = [o for o in graph["operators"] if o["type"] not in ("Neuron", "Transpose")]
+    wanted = {
+        "ChannelShuffle": {"axis": 3, "num_groups": 3},
+        "BatchToSpace": {"block_size": [2, 2], "crops": [1, 0, 0, 0]},
+        "SpaceToBatch": {"block_size": [2, 2], "pad_amount": [1, 0, 0, 0]},
+    }
+    assert operator["type"] == name and operator["params"] == wanted[name]
+
+
 def test_quantized_for_a_target(halfstep, case, tmp_path):
     """What calibration measured behind the operator gives way to what goes into it."""
     name, model = case

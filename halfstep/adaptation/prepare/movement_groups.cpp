@@ -17,6 +17,7 @@ namespace halfstep {
 namespace {
 
 constexpr std::string_view kRule = "adapt/movement-group";
+constexpr std::string_view kCollapsed = "halfstep.collapsed";  // only while a model is adapted
 
 void add_attribute(onnx::NodeProto& node, const std::string& name,
                    const std::vector<std::int64_t>& values, bool list) {
@@ -206,7 +207,7 @@ int MovementGroups::collapse(Model& model, const GraphIndex& graph, EncodingTabl
                            .subject = node.output(0),
                            .message = finder.label(pattern) + " run as one " + node.op_type() +
                                       " that only moves data"});
-    set_metadata(node, kGroupKey, std::to_string(groups_.size()));
+    set_metadata(node, kCollapsed, std::to_string(groups_.size()));
     groups_.push_back(std::move(group));
     editor.insert_before(pattern.nodes.back(), std::move(node));
   }
@@ -227,7 +228,7 @@ void MovementGroups::expand(Model& model) const {
   onnx::GraphProto& graph = model.graph();
   google::protobuf::RepeatedPtrField<onnx::NodeProto> nodes;
   for (onnx::NodeProto& node : *graph.mutable_node()) {
-    const std::string* mark = find_metadata(node, kGroupKey);
+    const std::string* mark = find_metadata(node, kCollapsed);
     if (node.domain() != kQtiDomain || mark == nullptr) {
       nodes.Add(std::move(node));
       continue;
