@@ -95,7 +95,7 @@ class Replacer {
   bool replace(const std::vector<int>& nodes) {
     const std::string& input = proto(nodes.front()).input(0);
     const std::string& output = proto(nodes.back()).output(0);
-    const Json what = parse_json(tag(proto(nodes.front()), kGroupOpKey), std::string(kGroupOpKey));
+    const Json what = parse_json(tag(proto(nodes.front()), kGroupOpKey), kGroupOpKey);
     const std::optional<Shape> shape = graph_.type(input).shape;
     const bool shuffle = what.at("op") == "ChannelShuffle";
     if (!shape || shape->size() != kImageRank ||
