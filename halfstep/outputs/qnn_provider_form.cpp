@@ -14,6 +14,7 @@
 #include "halfstep/model/graph_editor.h"
 #include "halfstep/model/graph_index.h"
 #include "halfstep/model/node_keys.h"
+#include "halfstep/model/node_metadata.h"
 #include "halfstep/model/op_facts.h"
 
 namespace halfstep {
@@ -133,6 +134,7 @@ class FormWriter {
         editor_(model) {}
 
   void run() {
+    flatten_biases();
     const EncodingTable given = table_;
     const FormFinder finder(given, index_);
     for (const auto& [tensor, uses] : finder.changes()) {
@@ -142,6 +144,43 @@ class FormWriter {
   }
 
  private:
+  /// The provider joins MatMul and Add only where the bias has one axis.
+  void flatten_biases() {
+    for (const onnx::NodeProto& node : index_.graph().node()) {
+      const std::string* group = find_metadata(node, kGroupOpKey);
+      if (group == nullptr || group->find("+bias") == std::string::npos ||
+          node.op_type() != "Add") {
+        continue;
+      }
+      for (int slot = 0; slot < 2; ++slot) {
+        flatten(node.input(slot), node.input(1 - slot));
+      }
+    }
+  }
+
+  void flatten(const std::string& bias, const std::string& product) {
+    const onnx::TensorProto* constant = index_.constant(bias);
+    const std::optional<Shape> other = index_.type(product).shape;
+    if (constant == nullptr || constant->dims_size() < 2 || !other ||
+        std::ssize(*other) < constant->dims_size() || index_.consumers(bias).size() != 1 ||
+        index_.producer(bias) >= 0 || index_.is_graph_output(bias)) {
+      return;
+    }
+    onnx::TensorProto& tensor = initializer(bias);
+    const std::int64_t channels = tensor.dims(tensor.dims_size() - 1);
+    if (element_count(shape_of(tensor)) != channels) {
+      return;
+    }
+    tensor.clear_dims();
+    tensor.add_dims(channels);
+    if (const Encoding* encoding = table_.find(bias);
+        encoding != nullptr && std::holds_alternative<PerChannel>(encoding->granularity)) {
+      Encoding flat = *encoding;
+      flat.granularity = PerChannel{.axis = 0};
+      table_.set(bias, std::move(flat));
+    }
+  }
+
   void change(const FormFinder& finder, const std::string& tensor,
               const std::vector<ChangedUse>& uses) {
     const ChangedUse& first = uses.front();

@@ -363,14 +363,18 @@ Diagnostic note_of(const Fusion& fusion, const GraphIndex& graph) {
                      " are one " + fusion.op};
 }
 
-/// The version converter knows the pieces, but not operators that are newer than the model.
+/// The version converter knows the pieces, but not operators that are newer than the model. The
+/// pieces may look different afterwards, and show more patterns.
 void raise_for_patterns(Model& model, const std::set<std::string>& left_out) {
-  int opset = model.opset();
-  for (const Fusion& fusion : find_all(model, GraphIndex(model), left_out)) {
-    opset = std::max(opset, fusion.opset);
-  }
-  if (opset > model.opset()) {
-    model.raise_opset(opset);
+  for (bool raised = true; raised;) {
+    int opset = model.opset();
+    for (const Fusion& fusion : find_all(model, GraphIndex(model), left_out)) {
+      opset = std::max(opset, fusion.opset);
+    }
+    raised = opset > model.opset();
+    if (raised) {
+      model.raise_opset(opset);
+    }
   }
 }
 
