@@ -66,6 +66,7 @@ std::string ops_table(const qnn::Graph& graph, const DlcReport& report, bool ver
   for (std::size_t i = 0; i < rows; ++i) {
     const qnn::Op& op = graph.ops[i];
     std::vector<std::string> params;
+    params.reserve(op.params.size());
     for (const qnn::Param& param : op.params) {
       params.push_back(param.name + "=" + param_text(param));
     }
@@ -86,6 +87,7 @@ std::string tensors_table(const qnn::Graph& graph, bool verbose) {
   for (std::size_t i = 0; i < rows; ++i) {
     const qnn::Tensor& tensor = graph.tensors[i];
     std::vector<std::string> extents;
+    extents.reserve(tensor.dims.size());
     for (const std::uint32_t extent : tensor.dims) {
       extents.push_back(std::to_string(extent));
     }

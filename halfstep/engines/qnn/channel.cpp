@@ -35,6 +35,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kLook(50);  // how often it is looked whether the user gave up
 constexpr std::size_t kHeader = 9;
+constexpr int kWait = MSG_NOSIGNAL;
+constexpr int kDoNotWait = MSG_NOSIGNAL + MSG_DONTWAIT;  // two bits
 
 [[noreturn]] void fail_system(const std::string& what, int number) {
   throw Error(ErrorKind::io, what + ": " + std::generic_category().message(number));
@@ -80,7 +82,7 @@ bool send_all(int socket, std::span<const std::byte> bytes, int flags, const Wai
     if (!wait()) {
       return false;
     }
-    const ssize_t count = ::send(socket, bytes.data(), bytes.size(), flags | MSG_NOSIGNAL);
+    const ssize_t count = ::send(socket, bytes.data(), bytes.size(), flags);
     if (count < 0 && (errno == EINTR || errno == EAGAIN)) {
       continue;
     }
@@ -157,8 +159,8 @@ pid_t spawn(const std::vector<std::string>& arguments, int socket, int messages)
 
 bool send_frame(int socket, Kind kind, std::span<const std::byte> content) {
   const auto always = [] { return true; };
-  return send_all(socket, header_of(kind, content.size()), 0, always) &&
-         send_all(socket, content, 0, always);
+  return send_all(socket, header_of(kind, content.size()), kWait, always) &&
+         send_all(socket, content, kWait, always);
 }
 
 std::optional<Frame> receive_frame(int socket) {
@@ -215,8 +217,8 @@ void Child::send(Kind kind, std::span<const std::byte> content, std::chrono::mil
   }
   const Clock::time_point end = Clock::now() + limit;
   const auto wait = [&] { return ready(socket_, POLLOUT, end, progress); };
-  if (send_all(socket_, header_of(kind, content.size()), MSG_DONTWAIT, wait)) {
-    (void)send_all(socket_, content, MSG_DONTWAIT, wait);
+  if (send_all(socket_, header_of(kind, content.size()), kDoNotWait, wait)) {
+    (void)send_all(socket_, content, kDoNotWait, wait);
   }
 }
 

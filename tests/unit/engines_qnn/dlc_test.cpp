@@ -30,10 +30,10 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 /// Written by the adapter from the graph of ConvRelu with QNN 2.51.
-const std::filesystem::path kFile = HALFSTEP_TEST_DATA "/unit/engines_qnn/data/conv_relu.dlc";
+constexpr const char* kFile = HALFSTEP_TEST_DATA "/unit/engines_qnn/data/conv_relu.dlc";
 /// The same as the IR library left it, and one with a block encoding.
-const std::filesystem::path kRaw = HALFSTEP_TEST_DATA "/unit/engines_qnn/data/raw.dlc";
-const std::filesystem::path kBlocks = HALFSTEP_TEST_DATA "/unit/engines_qnn/data/blocks.dlc";
+constexpr const char* kRaw = HALFSTEP_TEST_DATA "/unit/engines_qnn/data/raw.dlc";
+constexpr const char* kBlocks = HALFSTEP_TEST_DATA "/unit/engines_qnn/data/blocks.dlc";
 
 std::vector<std::byte> content(const std::filesystem::path& file) {
   const MappedFile mapped(file);

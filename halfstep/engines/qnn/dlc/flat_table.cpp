@@ -23,7 +23,7 @@ constexpr std::uint64_t kLeastBudget = std::uint64_t{1} << 16U;
 
 FlatTable FlatTable::root(std::span<const std::byte> file, std::string_view identifier,
                           std::string name) {
-  auto shared = std::make_shared<File>(File{.bytes = file,
+  const auto shared = std::make_shared<File>(File{.bytes = file,
                                             .name = std::move(name),
                                             .budget = kBudgetFactor * file.size() + kLeastBudget});
   const FlatTable whole(shared, 0);
@@ -33,7 +33,7 @@ FlatTable FlatTable::root(std::span<const std::byte> file, std::string_view iden
     throw Error(ErrorKind::invalid_file,
                 shared->name + ": no \"" + std::string(identifier) + "\" at byte 4");
   }
-  FlatTable table(shared, whole.number_at(0, 4));
+  const FlatTable table(shared, whole.number_at(0, 4));
   return table.table_here();
 }
 

@@ -1,6 +1,5 @@
 #include "halfstep/engines/qnn/dlc/tensors.h"
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

@@ -1,7 +1,6 @@
 #include "halfstep/engines/qnn/dlc/writer.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <filesystem>
