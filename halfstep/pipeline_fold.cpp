@@ -164,7 +164,7 @@ class ComputedWeights {
       const std::string& name = infos[i].name;
       const auto maker = makers_.at(name);
       const bool weight = weights_.contains(name);
-      if (!is_floating(values[i].dtype) || graph().node(maker).output_size() != 1 ||
+      if ((!is_floating(values[i].dtype) && !operands_) || graph().node(maker).output_size() != 1 ||
           (!weight && values[i].bytes() > kMostOperandBytes)) {
         continue;
       }

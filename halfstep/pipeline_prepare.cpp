@@ -13,6 +13,8 @@
 namespace halfstep {
 namespace {
 
+constexpr int kMostRounds = 20;
+
 /// Bias and batch normalization stand in any order behind an operator: until nothing changes.
 void fold_affine(Model& model, const PrepareOptions& options, const std::set<std::string>& keep,
                  Diagnostics& diagnostics) {
@@ -62,6 +64,13 @@ void prepare(Model& model, const PrepareOptions& options, Diagnostics& diagnosti
   if (runs("fold-constants") && options.engine != nullptr) {
     fold_computed_weights(model, *options.engine, options.threads, diagnostics, keep,
                           options.for_kernels);
+    // A shape that was computed makes more shapes known.
+    for (int round = 0; options.for_kernels && round < kMostRounds; ++round) {
+      if (fold_shapes(model, diagnostics) == 0) {
+        break;
+      }
+      fold_computed_weights(model, *options.engine, options.threads, diagnostics, keep, true);
+    }
   }
   fold_affine(model, options, keep, diagnostics);
   if (options.for_kernels) {

@@ -16,6 +16,7 @@
 #include "halfstep/model/node_keys.h"
 #include "halfstep/model/node_metadata.h"
 #include "halfstep/model/op_facts.h"
+#include "halfstep/model/value_info.h"
 
 namespace halfstep {
 namespace {
@@ -173,6 +174,7 @@ class FormWriter {
     }
     tensor.clear_dims();
     tensor.add_dims(channels);
+    forget_types(model_.graph(), {bias});
     if (const Encoding* encoding = table_.find(bias);
         encoding != nullptr && std::holds_alternative<PerChannel>(encoding->granularity)) {
       Encoding flat = *encoding;

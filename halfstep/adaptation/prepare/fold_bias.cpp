@@ -13,6 +13,7 @@
 #include "halfstep/model/graph_index.h"
 #include "halfstep/model/op_facts.h"
 #include "halfstep/model/static_view.h"
+#include "halfstep/model/value_info.h"
 #include "halfstep/model/values.h"
 
 namespace halfstep {
@@ -234,6 +235,7 @@ class BiasFolder {
       }
     }
     remove_initializers(graph, unread_);
+    forget_types(graph, unread_);
     const bool listed = model_.proto().ir_version() < kOverridableSince;
     if (listed) {
       auto& inputs = *graph.mutable_input();
