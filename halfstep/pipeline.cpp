@@ -243,7 +243,9 @@ class QuantizeJob {
       return;
     }
     const Phase phase(summary(), "lower");
-    result_.lowered = target_graph(result_.model, result_.encodings, inner, *target_);
+    Model fixed = result_.model.clone();
+    fix_input_extents(fixed, request_.graph.input_extents, result_.diagnostics);
+    result_.lowered = target_graph(fixed, result_.encodings, inner, *target_);
     if (request_.graph.validate) {
       summary().validated = validate_graph(*result_.lowered, *target_, request_.graph, progress_);
     }

@@ -17,10 +17,11 @@ namespace halfstep {
 
 /// What is wanted of an adapted model in the operators of its target.
 struct TargetOutput {
-  std::filesystem::path dlc{};  ///< --dlc, -o FILE.dlc; empty: none
-  bool validate = false;        ///< --validate: ask the target's own validator
-  std::string qnn_libraries{};  ///< --qnn-libs; empty: see qnn::find_libraries
-  bool keep = false;            ///< the caller wants the graph
+  std::filesystem::path dlc{};                   ///< --dlc, -o FILE.dlc; empty: none
+  bool validate = false;                         ///< --validate: ask the target's own validator
+  std::string qnn_libraries{};                   ///< --qnn-libs; empty: see qnn::find_libraries
+  std::map<std::string, Shape> input_extents{};  ///< -d: of inputs with free extents
+  bool keep = false;                             ///< the caller wants the graph
   [[nodiscard]] bool wanted() const noexcept { return keep || validate || !dlc.empty(); }
 };
 

@@ -35,6 +35,12 @@ class GraphBuilder {
   [[nodiscard]] const Model& model() const noexcept { return request_.model; }
   /// Errors: unsupported if not every extent is known, or one is 0.
   [[nodiscard]] const Shape& shape(const std::string& tensor);
+  /// Extents that shape inference does not find, where the operator says them.
+  void assume_shape(const std::string& tensor, const Shape& extents) {
+    if (!index_.type(tensor).shape) {
+      shapes_.emplace(tensor, extents);
+    }
+  }
   [[nodiscard]] bool is_constant(const std::string& tensor) const {
     return index_.constant(tensor) != nullptr;
   }

@@ -5,6 +5,7 @@
 
 #include "halfstep/model/op_facts.h"
 #include "halfstep/outputs/qnn/families/families.h"
+#include "halfstep/outputs/qnn/families/fitted.h"
 
 namespace halfstep::qnn {
 namespace {
@@ -79,11 +80,16 @@ void lower_elu(const NodeContext& context) {
                     {{.name = "alpha", .value = context.attribute("alpha", 1.0F)}});
 }
 
-/// LeakyRelu and PRelu. The slope is stored along the last axis alone where it has one value a
-/// channel.
+/// LeakyRelu and PRelu. A slope of one value a channel is stored along the last axis alone, and the
+/// channels are last: measured, 16-bit slopes along another axis do not prepare.
 void lower_prelu(const NodeContext& context) {
   GraphBuilder& graph = context.graph;
-  const Layout layout = context.shared_layout();
+  const std::size_t rank = context.out_shape().size();
+  const bool per_channel =
+      context.node.op_type() == "PRelu" && rank > 2 && context.rank(1) + 1 >= rank &&
+      element_count(context.in_shape(1)) > 1 &&
+      context.in_shape(1)[context.rank(1) + 1 - rank] == element_count(context.in_shape(1));
+  const Layout layout = per_channel ? channels_last(rank) : context.shared_layout();
   std::string slope;
   if (context.node.op_type() == "LeakyRelu") {
     slope = graph.add_number(context.out() + "_slope",
@@ -96,7 +102,12 @@ void lower_prelu(const NodeContext& context) {
            (axes.front() < 0 || shape[static_cast<std::size_t>(axes.front())] == 1)) {
       axes.erase(axes.begin());
     }
-    slope = context.operand(1, axes);
+    // Measured: 16-bit slopes of several values do not prepare.
+    const bool wide = context.is_constant(1) && element_count(shape) > 1 &&
+                      context.operand_type(1).type == DataType::ufixed16 && axes.size() == 1;
+    slope =
+        wide ? fitted(context, context.in(1) + "_uint8", values_of(context, 1), DataType::ufixed8)
+             : context.operand(1, axes);
   }
   graph.add(context.op, {context.operand(0, layout), slope}, {graph.result(context.out(), layout)});
 }

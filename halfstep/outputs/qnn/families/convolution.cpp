@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "halfstep/outputs/qnn/constant_data.h"
 #include "halfstep/outputs/qnn/families/families.h"
 #include "halfstep/outputs/qnn/families/window.h"
 
@@ -34,6 +35,46 @@ std::vector<std::string> operands(const NodeContext& context, std::string filter
     names.push_back(context.operand(2));
   }
   return names;
+}
+
+/// A grouped filter [I, O/g, ...] as one without groups, [..., I, O], zero between groups.
+/// Measured: grouped transposed convolutions read scales of channels wrongly.
+std::string ungrouped_filter(const NodeContext& context, std::int64_t groups) {
+  const Encoding& encoding = *context.graph.encoding_of(context.index, 1);
+  const Shape& shape = context.in_shape(1);
+  const Layout layout = filter_layout(shape.size(), 0, 1);
+  ConstantData data =
+      constant_data(context.graph.model(), *context.graph.index().constant(context.in(1)),
+                    &encoding, nullptr, layout);
+  const auto in = static_cast<std::size_t>(shape[0]), out = static_cast<std::size_t>(shape[1]);
+  const auto all = static_cast<std::size_t>(groups);
+  const std::size_t width = size_of(data.type.type), row = out * width;
+  const std::size_t rows = data.bytes.size() / row;
+  std::vector<std::byte> bytes(data.bytes.size() * all, std::byte{0});
+  for (std::size_t i = 0; i < rows; ++i) {
+    const std::size_t group = i % in / (in / all);
+    std::copy_n(data.bytes.begin() + static_cast<std::ptrdiff_t>(i * row), row,
+                bytes.begin() + static_cast<std::ptrdiff_t>((i * all + group) * row));
+  }
+  data.dims.back() *= groups;
+  Quantization& q = data.type.quantization;
+  const std::vector<float> scales = q.scales;
+  for (std::size_t group = 1; group < all; ++group) {
+    q.scales.insert(q.scales.end(), scales.begin(), scales.end());
+  }
+  q.offsets.assign(q.scales.size(), 0);
+  return context.graph.add_constant(context.in(1) + "_ungrouped", data.type, data.dims,
+                                    std::move(bytes));
+}
+
+/// Has the filter a signed scale for each of its channels?
+bool is_signed_per_channel(const NodeContext& context) {
+  if (!context.is_constant(1)) {
+    return false;
+  }
+  const TensorType type = context.operand_type(1);
+  return type.quantization.scales.size() > 1 &&
+         (type.type == DataType::sfixed8 || type.type == DataType::sfixed16);
 }
 
 void add_result(const NodeContext& context, std::vector<std::string> inputs,
@@ -95,8 +136,14 @@ void lower_transpose_convolution(const NodeContext& context) {
     pads.push_back(static_cast<std::uint32_t>(after));
     padding.push_back(static_cast<std::uint32_t>(extra[i]));
   }
-  const std::int64_t groups = context.attribute("group", std::int64_t{1});
-  add_result(context, operands(context, context.operand(1, filter_layout(context.rank(1), 0, 1))),
+  std::int64_t groups = context.attribute("group", std::int64_t{1});
+  std::string filter;
+  if (groups > 1 && is_signed_per_channel(context)) {
+    filter = ungrouped_filter(context, std::exchange(groups, 1));
+  } else {
+    filter = context.operand(1, filter_layout(context.rank(1), 0, 1));
+  }
+  add_result(context, operands(context, std::move(filter)),
              {list_param("stride", stride),
               pad_param(pads),
               list_param("output_padding", padding),

@@ -43,6 +43,19 @@ void add_plain(const NodeContext& context, std::vector<std::string> inputs,
       std::move(params));
 }
 
+/// The updates in the encoding of the data: their codes are copied.
+std::string updates(const NodeContext& context) {
+  const TensorType wanted = context.operand_type(0), own = context.operand_type(2);
+  std::string name = context.operand(2);
+  if (same_type(wanted, own) || !is_fixed_point(wanted.type) || !is_fixed_point(own.type)) {
+    return name;
+  }
+  std::string converted =
+      context.graph.temporary(context.in(2) + "_converted", wanted, context.in_shape(2));
+  context.graph.add("Convert", {std::move(name)}, {converted}, {}, "updates");
+  return converted;
+}
+
 std::uint32_t reduction(const NodeContext& context) {
   const std::string kind = context.attribute("reduction", "none");
   if (kind != "none" && kind != "add" && kind != "mul") {
@@ -97,7 +110,7 @@ void lower_scatter(const NodeContext& context) {
   } else {
     extents.assign(shape.begin(), shape.begin() + context.in_shape(1).back());
   }
-  add_plain(context, {context.operand(0), indices(context, 1, extents), context.operand(2)},
+  add_plain(context, {context.operand(0), indices(context, 1, extents), updates(context)},
             std::move(params));
 }
 

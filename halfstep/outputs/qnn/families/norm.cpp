@@ -3,55 +3,12 @@
 #include <cmath>
 #include <utility>
 
-#include "halfstep/core/quantize.h"
 #include "halfstep/model/op_facts.h"
-#include "halfstep/outputs/constant_codes.h"
-#include "halfstep/outputs/qnn/constant_data.h"
 #include "halfstep/outputs/qnn/families/families.h"
+#include "halfstep/outputs/qnn/families/fitted.h"
 
 namespace halfstep::qnn {
 namespace {
-
-/// Values as a constant of a type: float as they are, fixed point fitted to their range.
-std::string fitted(const NodeContext& context, const std::string& base,
-                   const std::vector<float>& values, DataType type) {
-  const Shape shape{static_cast<std::int64_t>(values.size())};
-  if (is_float(type)) {
-    return context.graph.add_constant(base, {.type = type}, shape, float_bytes(values, type));
-  }
-  const bool is_signed = (static_cast<std::uint32_t>(type) >> 8U) == 3;
-  const std::size_t width = size_of(type);
-  const Dtype dtype = width == 4   ? Dtype::int32
-                      : width == 2 ? (is_signed ? Dtype::int16 : Dtype::uint16)
-                                   : (is_signed ? Dtype::int8 : Dtype::uint8);
-  const bool symmetric = is_signed || width > 1;
-  Encoding encoding{.dtype = dtype};
-  if (dtype == Dtype::int32) {
-    float largest = 0;
-    for (const float value : values) {
-      largest = std::max(largest, std::fabs(value));
-    }
-    encoding.scale = {largest == 0 ? 1.0F : largest / 0x1p24F};
-    encoding.zero_point = {0};
-  } else {
-    const ResolvedSpec spec =
-        resolve({.dtype = dtype,
-                 .qscheme = symmetric ? Scheme::symmetric : Scheme::asymmetric,
-                 .granularity = PerTensor{},
-                 .policy = Policy::safe},
-                Role::weight);
-    encoding = encoding_of(fit({values.data(), shape}, spec), Origin::adapted);
-  }
-  return context.graph.add_constant(base, tensor_type(encoding, shape, {0}), shape,
-                                    constant_codes(values, encoding, shape));
-}
-
-std::vector<float> values_of(const NodeContext& context, int slot) {
-  if (!context.has(slot) || !context.is_constant(slot)) {
-    context.refuse("its input " + std::to_string(slot) + " is computed, and QNN wants it constant");
-  }
-  return context.graph.model().floats(*context.graph.index().constant(context.in(slot)));
-}
 
 /// The constant operand without axes of extent 1.
 std::string flat_operand(const NodeContext& context, int slot) {
@@ -63,6 +20,14 @@ std::string flat_operand(const NodeContext& context, int slot) {
     }
   }
   return context.operand(slot, layout);
+}
+
+/// Scale of LayerNorm or RmsNorm. 16-bit ones have to be symmetric: they are fitted anew.
+std::string norm_scale(const NodeContext& context) {
+  const TensorType type = context.operand_type(1);
+  const bool skewed = type.type == DataType::ufixed16 && type.quantization.offsets[0] != -32768;
+  return skewed ? fitted(context, context.in(1) + "_symmetric", values_of(context, 1), type.type)
+                : flat_operand(context, 1);
 }
 
 }  // namespace
@@ -82,7 +47,7 @@ void lower_layer_norm(const NodeContext& context) {
   if (context.wants(1) || context.wants(2)) {
     context.refuse("its outputs of mean and deviation have no form in QNN");
   }
-  std::vector<std::string> inputs{context.operand(0, layout), flat_operand(context, 1)};
+  std::vector<std::string> inputs{context.operand(0, layout), norm_scale(context)};
   if (context.has(2)) {
     inputs.push_back(flat_operand(context, 2));
   }
@@ -93,6 +58,7 @@ void lower_layer_norm(const NodeContext& context) {
 
 /// InstanceNorm and GroupNorm.
 void lower_channel_norm(const NodeContext& context) {
+  context.graph.assume_shape(context.out(), context.in_shape(0));
   const Layout layout = channels_last(context.rank());
   std::vector<Param> params{{.name = "epsilon", .value = context.attribute("epsilon", 1e-5F)}};
   if (context.op == "GroupNorm") {

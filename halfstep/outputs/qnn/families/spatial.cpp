@@ -38,17 +38,43 @@ std::vector<Param> generic_resize(const NodeContext& context) {
     }
     return static_cast<std::uint32_t>(found - known.begin());
   };
-  return {
+  std::vector<Param> params{
       {.name = "interpolation_mode", .value = place(mode, {"nearest", "linear", "cubic"}, "mode")},
       {.name = "transformation_mode",
        .value = place(way, {"half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric"},
-                      "coordinate_transformation_mode")},
-      {.name = "nearest_mode",
-       .value = place(nearest, {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"},
-                      "nearest_mode")},
-      {.name = "exclude_outside",
-       .value = context.attribute("exclude_outside", std::int64_t{0}) != 0},
-      {.name = "cubic_coeff", .value = context.attribute("cubic_coeff_a", -0.75F)}};
+                      "coordinate_transformation_mode")}};
+  if (mode == "nearest") {
+    params.push_back(
+        {.name = "nearest_mode",
+         .value = place(nearest, {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"},
+                        "nearest_mode")});
+  } else if (mode == "cubic") {
+    const bool outside = context.attribute("exclude_outside", std::int64_t{0}) != 0;
+    params.push_back({.name = "exclude_outside", .value = outside});
+    params.push_back({.name = "cubic_coeff", .value = context.attribute("cubic_coeff_a", -0.75F)});
+  }
+  return params;
+}
+
+/// Is the nearest pixel always that of QNN's ResizeNearestNeighbor with half pixel centers, which
+/// rounds halves up? Round_prefer_floor differs where a half occurs.
+bool is_nearest_neighbor(const NodeContext& context) {
+  const std::string rounding = context.attribute("nearest_mode", "round_prefer_floor");
+  if (std::string(context.attribute("mode", "nearest")) != "nearest" ||
+      transformation(context) != "half_pixel" || context.rank() != 4 ||
+      (rounding != "round_prefer_ceil" && rounding != "round_prefer_floor") ||
+      !same_type(context.operand_type(0), context.graph.type_of(context.out()))) {
+    return false;
+  }
+  for (std::size_t axis = 2; rounding == "round_prefer_floor" && axis < 4; ++axis) {
+    const std::int64_t from = context.in_shape(0)[axis], to = context.out_shape()[axis];
+    for (std::int64_t i = 0; i < to; ++i) {
+      if ((2 * i + 1) * from % (2 * to) == 0) {  // (i + 1/2) from / to is whole: a half
+        return false;
+      }
+    }
+  }
+  return true;
 }
 
 }  // namespace
@@ -57,6 +83,13 @@ void lower_resize(const NodeContext& context) {
   const Shape &from = context.in_shape(0), &to = context.out_shape();
   if (from[0] != to[0] || from[1] != to[1]) {
     context.refuse("it changes batch or channels, and QNN resizes images");
+  }
+  if (context.op == "Resize" && is_nearest_neighbor(context)) {
+    const Layout layout = channels_last(4);
+    context.graph.add(
+        "ResizeNearestNeighbor", {image(context)}, {context.graph.result(context.out(), layout)},
+        {{.name = "align_corners", .value = false}, {.name = "half_pixel_centers", .value = true}});
+    return;
   }
   if (context.op == "Resize") {
     add_spatial(context, {image(context)}, generic_resize(context));
