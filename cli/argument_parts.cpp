@@ -47,6 +47,11 @@ void add_own_libraries(CLI::App& app, QuantizeArguments& a, const std::string& g
                  "onnxruntime-qnn of this environment")
       ->type_name("DIR")
       ->group(group);
+  app.add_option("-d,--input_dim,--source_model_input_shape", a.input_dims,
+                 "extents of an input that the model leaves free, such as 'x 1,3,224,224', for the "
+                 "graph of the target; a free batch is 1 if not given; repeatable")
+      ->type_name("NAME DIMS")
+      ->group(group);
 }
 
 std::vector<const CLI::App*> all_commands(const CLI::App& root) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -44,6 +45,7 @@ struct QuantizeArguments {
   std::string dlc{};       ///< the result as a DLC file
   bool validate = false;   ///< ask the target's own validator
   std::string qnn_libs{};  ///< folder of Qualcomm's libraries
+  std::vector<std::pair<std::string, std::string>> input_dims{};  ///< name, "1,3,224,224"
 };
 
 struct ExplainArguments {

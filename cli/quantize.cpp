@@ -1,10 +1,13 @@
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -92,6 +95,33 @@ void check_outputs(const QuantizeArguments& a) {
   }
 }
 
+/// "1,3,224,224"
+Shape extents_of(const std::string& name, const std::string& text) {
+  Shape extents;
+  std::size_t start = 0;
+  while (start <= text.size()) {
+    const std::size_t end = std::min(text.find(',', start), text.size());
+    std::int64_t extent = 0;
+    const auto [stop, error] =
+        std::from_chars(text.data() + start, text.data() + end, extent);
+    if (error != std::errc() || stop != text.data() + end || extent < 1) {
+      throw UsageError("-d " + name + " " + text + ": these are no extents",
+                       "give numbers of 1 or more between commas, such as 1,3,224,224");
+    }
+    extents.push_back(extent);
+    start = end + 1;
+  }
+  return extents;
+}
+
+TargetOutput target_output(const QuantizeArguments& a) {
+  TargetOutput wanted{.dlc = a.dlc, .validate = a.validate, .qnn_libraries = a.qnn_libs};
+  for (const auto& [name, dims] : a.input_dims) {
+    wanted.input_extents[name] = extents_of(name, dims);
+  }
+  return wanted;
+}
+
 QuantizeRequest request_of(const QuantizeArguments& a) {
   const bool encodings_alone = !a.encodings.empty() && a.calibration.empty();
   return {.output = a.output,
@@ -112,7 +142,7 @@ QuantizeRequest request_of(const QuantizeArguments& a) {
           .skip = a.skip,
           .convert = a.convert,
           .force = a.force,
-          .graph = {.dlc = a.dlc, .validate = a.validate, .qnn_libraries = a.qnn_libs},
+          .graph = target_output(a),
           .check_samples = static_cast<std::size_t>(a.check_samples)};
 }
 

@@ -5,7 +5,6 @@
 
 #include "halfstep/model/op_facts.h"
 #include "halfstep/outputs/qnn/families/families.h"
-#include "halfstep/outputs/qnn/families/fitted.h"
 
 namespace halfstep::qnn {
 namespace {
@@ -102,12 +101,7 @@ void lower_prelu(const NodeContext& context) {
            (axes.front() < 0 || shape[static_cast<std::size_t>(axes.front())] == 1)) {
       axes.erase(axes.begin());
     }
-    // Measured: 16-bit slopes of several values do not prepare.
-    const bool wide = context.is_constant(1) && element_count(shape) > 1 &&
-                      context.operand_type(1).type == DataType::ufixed16 && axes.size() == 1;
-    slope =
-        wide ? fitted(context, context.in(1) + "_uint8", values_of(context, 1), DataType::ufixed8)
-             : context.operand(1, axes);
+    slope = context.operand(1, axes);
   }
   graph.add(context.op, {context.operand(0, layout), slope}, {graph.result(context.out(), layout)});
 }
