@@ -102,8 +102,7 @@ Shape extents_of(const std::string& name, const std::string& text) {
   while (start <= text.size()) {
     const std::size_t end = std::min(text.find(',', start), text.size());
     std::int64_t extent = 0;
-    const auto [stop, error] =
-        std::from_chars(text.data() + start, text.data() + end, extent);
+    const auto [stop, error] = std::from_chars(text.data() + start, text.data() + end, extent);
     if (error != std::errc() || stop != text.data() + end || extent < 1) {
       throw UsageError("-d " + name + " " + text + ": these are no extents",
                        "give numbers of 1 or more between commas, such as 1,3,224,224");

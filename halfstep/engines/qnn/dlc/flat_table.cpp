@@ -23,9 +23,10 @@ constexpr std::uint64_t kLeastBudget = std::uint64_t{1} << 16U;
 
 FlatTable FlatTable::root(std::span<const std::byte> file, std::string_view identifier,
                           std::string name) {
-  const auto shared = std::make_shared<File>(File{.bytes = file,
-                                            .name = std::move(name),
-                                            .budget = kBudgetFactor * file.size() + kLeastBudget});
+  const auto shared =
+      std::make_shared<File>(File{.bytes = file,
+                                  .name = std::move(name),
+                                  .budget = kBudgetFactor * file.size() + kLeastBudget});
   const FlatTable whole(shared, 0);
   const auto found = whole.part(4, 4);
   const std::string_view text(reinterpret_cast<const char*>(found.data()), found.size());
