@@ -13,6 +13,7 @@
 #include "halfstep/adaptation/steps.h"
 #include "halfstep/calibration/recipe.h"
 #include "halfstep/explain.h"
+#include "halfstep/model/fold_extents.h"
 #include "halfstep/model/graph_index.h"
 #include "halfstep/output_check.h"
 #include "halfstep/outputs/encodings_json.h"
@@ -245,6 +246,7 @@ class QuantizeJob {
     const Phase phase(summary(), "lower");
     Model fixed = result_.model.clone();
     fix_input_extents(fixed, request_.graph.input_extents, result_.diagnostics);
+    fold_extents(fixed);
     result_.lowered = target_graph(fixed, result_.encodings, inner, *target_);
     if (request_.graph.validate) {
       summary().validated = validate_graph(*result_.lowered, *target_, request_.graph, progress_);

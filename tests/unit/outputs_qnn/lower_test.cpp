@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "halfstep/outputs/qnn/expand_blocks.h"
 #include "halfstep/support/error.h"
 #include "tests/unit/outputs_qnn/lowered.h"
 
@@ -155,6 +156,55 @@ TEST(Lower, ConvertsByTheTypesOnEitherSide) {
     g (float[2, 6] x) => (float[2, 6] y) { a = Neg(x) y = Relu(a) })",
                                            table);
   EXPECT_THAT(types(result), testing::Contains("Dequantize"));
+}
+
+TEST(Lower, AProductWithBiasOfManyAxesIsAConvolution) {
+  EncodingTable table;
+  table.set("x", uint8_of(0.1F));
+  table.set("y", uint8_of(0.5F));
+  table.set("w", {.dtype = Dtype::int8,
+                  .granularity = PerChannel{.axis = 1},
+                  .shape = {2},
+                  .scale = {0.25F, 0.5F}});
+  const qnn::LoweredGraph result = lowered(R"(
+    <ir_version: 8, opset_import: ["" : 17]>
+    g (float[1, 3, 4] x) => (float[1, 3, 2] y)
+    <float[4, 2] w = {1, 2, 3, 4, 5, 6, 7, 8}, float[2] b = {1, 2}>
+    { m = MatMul(x, w) y = Add(m, b) })",
+                                           table);
+  EXPECT_THAT(types(result), ElementsAre("Reshape", "Conv2d", "Reshape"));
+  EXPECT_THAT(tensor(result, "w").dims, ElementsAre(1, 1, 4, 2));
+  EXPECT_EQ(tensor(result, "w").quantization.axis, 3);
+}
+
+TEST(ExpandBlocks, KeepsTheValues) {
+  // 2 channels, blocks of 2: codes 1..8, block scales 1, 2 and 16, 3.
+  Encoding encoding{.dtype = Dtype::int4,
+                    .granularity = Lpbq{.axis = 1, .block_size = 2, .channel_axis = 0},
+                    .shape = {2, 2},
+                    .scale = {0.5F, 0.25F},
+                    .block_scale = {1, 2, 16, 3}};
+  std::vector<std::byte> codes;
+  for (const int code : {1, -2, 3, 4, 5, 6, 7, -8}) {
+    codes.push_back(static_cast<std::byte>(code));
+  }
+  qnn::expand_blocks(encoding, codes, {2, 4});
+  std::vector<int> expanded;
+  for (const std::byte code : codes) {
+    expanded.push_back(static_cast<std::int8_t>(code));
+  }
+  EXPECT_THAT(expanded, ElementsAre(1, -2, 6, 8, 80, 96, 21, -24));
+  EXPECT_EQ(encoding.dtype, Dtype::int8);
+  EXPECT_EQ(encoding.scale, (std::vector<float>{0.5F, 0.25F}));
+}
+
+TEST(ExpandBlocks, OnlyWhereTheBackendMisreadsThem) {
+  const Encoding encoding{.dtype = Dtype::int4,
+                          .granularity = Lpbq{.axis = 1, .block_size = 16, .channel_axis = 0}};
+  EXPECT_TRUE(qnn::is_misread_in_blocks(encoding, {64, 48}));
+  EXPECT_FALSE(qnn::is_misread_in_blocks(encoding, {64, 64}));
+  EXPECT_FALSE(qnn::is_misread_in_blocks(encoding, {32, 48}));
+  EXPECT_FALSE(qnn::is_misread_in_blocks({.dtype = Dtype::int8}, {64, 48}));
 }
 
 }  // namespace

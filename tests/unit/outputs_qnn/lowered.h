@@ -11,15 +11,18 @@
 
 namespace halfstep {
 
-/// A model in ONNX text, adapted to a target and lowered. Tensors without encoding become float16.
-inline qnn::LoweredGraph lowered(std::string_view text, EncodingTable encodings = {},
+/// A model adapted to a target and lowered. Tensors without encoding become float16.
+inline qnn::LoweredGraph lowered(Model model, EncodingTable encodings = {},
                                  const char* target_name = "htp_v75") {
-  Model model = model_from_text(text);
   const Target target = Target::load(target_name);
   Diagnostics diagnostics;
   const AdaptResult adapted =
       adapt(model, std::move(encodings), target, {.fallback = true}, diagnostics);
   return target_graph(model, adapted.encodings, adapted.inner, target);
+}
+
+inline qnn::LoweredGraph lowered(std::string_view text, EncodingTable encodings = {}) {
+  return lowered(model_from_text(text), std::move(encodings));
 }
 
 inline Encoding uint8_of(float scale, std::int64_t zero_point = 0) {
