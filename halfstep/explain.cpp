@@ -103,7 +103,7 @@ Record earlier_record(const Model& model, const std::string& target) {
     return {.target = target};
   }
   try {
-    Record record = parse_record(model, *text);
+    const Record record = parse_record(model, *text);
     return record.target == target ? record : Record{.target = target};
   } catch (const Error&) {
     return {.target = target};

@@ -26,7 +26,7 @@ std::vector<ObservedTensor> observed_tensors(const Plan& plan) {
 }
 
 CalibrationResult placeholder_ranges(const Plan& plan) {
-  constexpr int kDistinct = 1 << 15;
+  constexpr int kDistinct = 32768;
   CalibrationResult placeholders;
   int number = 0;
   for (const ObservedTensor& tensor : observed_tensors(plan)) {

@@ -19,15 +19,26 @@ constexpr std::string_view kSpecification =
     "QAIRT quantization specification, \"Target specific processing\"";
 
 constexpr std::array<AdaptationPass, 5> kPasses = {{
-    {"data-movement", "equal encodings along chains of operators that copy or select values",
-     kSpecification, spread_data_movement},
-    {"super-groups", "ops that run as one; their inner tensors get no encoding", kSpecification,
-     tag_super_groups},
-    {"op-precision", "the kernel of every op, and the types it reads and writes", kSpecification,
-     select_precision},
-    {"converts", "Converts where producer, user and consumer differ", kSpecification,
-     insert_converts},
-    {"static-tensors", "encodings of constants and biases", kSpecification, encode_static_tensors},
+    {.name = "data-movement",
+     .summary = "equal encodings along chains of operators that copy or select values",
+     .source = kSpecification,
+     .run = spread_data_movement},
+    {.name = "super-groups",
+     .summary = "ops that run as one; their inner tensors get no encoding",
+     .source = kSpecification,
+     .run = tag_super_groups},
+    {.name = "op-precision",
+     .summary = "the kernel of every op, and the types it reads and writes",
+     .source = kSpecification,
+     .run = select_precision},
+    {.name = "converts",
+     .summary = "Converts where producer, user and consumer differ",
+     .source = kSpecification,
+     .run = insert_converts},
+    {.name = "static-tensors",
+     .summary = "encodings of constants and biases",
+     .source = kSpecification,
+     .run = encode_static_tensors},
 }};
 
 /// Marks the nodes of super groups: halfstep.group_op is the pattern, halfstep.group the tensor at

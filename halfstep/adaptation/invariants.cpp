@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 
 #include "halfstep/adaptation/kernel_choice.h"
@@ -119,9 +120,8 @@ void check_constants(const AdaptationState& state, std::string_view pass) {
       for (int slot = 0; slot < state.node(node).input_size(); ++slot) {
         const std::string& tensor = state.node(node).input(slot);
         // A constant that keeps the user's rounding as float lives on as a copy.
-        if (types.inputs[static_cast<std::size_t>(slot)] &&
-            !types.inputs[static_cast<std::size_t>(slot)]->is_float() &&
-            state.graph.constant(tensor) != nullptr &&
+        const std::optional<Encoding>& type = types.inputs[static_cast<std::size_t>(slot)];
+        if (type && !type->is_float() && state.graph.constant(tensor) != nullptr &&
             state.result.find_use(
                 {.node = state.keys.key(node), .slot = static_cast<std::size_t>(slot)}, tensor) ==
                 nullptr) {
@@ -137,11 +137,13 @@ struct Check {
   void (*run)(const AdaptationState& state, std::string_view pass);
 };
 
-constexpr std::array<Check, 5> kChecks = {{{"data-movement", check_chains},
-                                           {"super-groups", check_groups},
-                                           {"op-precision", check_types},
-                                           {"converts", check_converts},
-                                           {"static-tensors", check_constants}}};
+constexpr std::array<Check, 5> kChecks = {{
+    {.pass = "data-movement", .run = check_chains},
+    {.pass = "super-groups", .run = check_groups},
+    {.pass = "op-precision", .run = check_types},
+    {.pass = "converts", .run = check_converts},
+    {.pass = "static-tensors", .run = check_constants},
+}};
 
 }  // namespace
 

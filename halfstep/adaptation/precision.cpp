@@ -8,7 +8,6 @@
 #include <variant>
 
 #include "halfstep/core/dtype.h"
-#include "halfstep/support/error.h"
 
 namespace halfstep {
 namespace {

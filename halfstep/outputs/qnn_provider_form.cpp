@@ -21,7 +21,7 @@
 namespace halfstep {
 namespace {
 
-constexpr int kLargestInt8 = 127;
+constexpr int kLowestInt8 = -128;
 
 struct Form {
   Encoding encoding{};
@@ -39,8 +39,8 @@ struct ChangedUse {
 std::optional<Encoding> expanded_lpbq(const Encoding& encoding) {
   const auto largest = *std::max_element(encoding.block_scale.begin(), encoding.block_scale.end());
   const auto* lpbq = std::get_if<Lpbq>(&encoding.granularity);
-  const int half = 1 << (bits(encoding.dtype) - 1);
-  if (lpbq == nullptr || half * static_cast<int>(largest) > kLargestInt8 + 1) {
+  const auto lowest = static_cast<int>(info(encoding.dtype).lowest);
+  if (lpbq == nullptr || lowest * static_cast<int>(largest) < kLowestInt8) {
     return std::nullopt;
   }
   Encoding wide = encoding;
