@@ -133,6 +133,19 @@ TEST(Dlc, StorableFormsOfOperators) {
   EXPECT_EQ(storable(unary("Relu")).ops[0].type, "Relu");
 }
 
+TEST(Dlc, ScalesOfBlocksAreRefusedBecauseTheFileWouldNotLoad) {
+  Graph graph = unary("Relu");
+  graph.tensors[0].quantization = {
+      .kind = Quantization::Kind::block, .scales = {0.1F}, .block = {1, 2, 2, 4}};
+  try {
+    (void)storable(graph);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::unsupported);
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("tensor \"x\""), HasSubstr("LPBQ")));
+  }
+}
+
 TEST(DlcArchive, WritesWhatItReads) {
   const TemporaryDirectory folder;
   const std::vector<std::byte> a = bytes_of(std::vector<std::uint8_t>{1, 2, 3});

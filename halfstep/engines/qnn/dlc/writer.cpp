@@ -69,6 +69,15 @@ std::string own_record(const Graph& graph, const Json& metadata) {
 
 Graph storable(const Graph& graph) {
   constexpr std::uint32_t kHardSwish = 3;
+  for (const Tensor& tensor : graph.tensors) {
+    if (tensor.quantization.kind == Quantization::Kind::block) {
+      throw Error(ErrorKind::unsupported,
+                  "QNN graph \"" + graph.name + "\": tensor \"" + tensor.name +
+                      "\": a DLC with float scales of blocks does not load in QNN 2.51, which "
+                      "stores only the first extent of a block; quantize it per channel, or in "
+                      "blocks with integer block scales (LPBQ)");
+    }
+  }
   Graph result = graph;
   for (Op& op : result.ops) {
     if (op.type == "HardSwish") {

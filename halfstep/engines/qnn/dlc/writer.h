@@ -17,7 +17,9 @@ constexpr std::string_view kBlocksKey = "blocks";
 
 /// The graph in the form that libQnnIr stores rightly: HardSwish, which it stores as hard-sigmoid,
 /// as ElementWiseNeuron with operation 3, and Relu6 and Relu1, which do not load, as ReluMinMax.
-/// Source: measured with QNN 2.51.
+/// Errors: unsupported naming a tensor with float scales of blocks (Kind::block): the library
+/// stores only the first extent of a block, and no file of that kind loads. Source: measured with
+/// QNN 2.51.
 [[nodiscard]] Graph storable(const Graph& graph);
 
 /// Turns what libQnnIr wrote into the final file: the same model, a history that names halfstep, no
