@@ -17,6 +17,11 @@
 namespace halfstep {
 namespace {
 
+/// Some exporters write -1 for a free extent.
+bool is_known(const onnx::TensorShapeProto::Dimension& dim) {
+  return dim.has_dim_value() && dim.dim_value() > 0;
+}
+
 void set_extents(const std::string& input, const Shape& given, onnx::TensorShapeProto& shape) {
   require(shape.dim_size() == static_cast<int>(given.size()),
           "input '" + input + "' has " + std::to_string(shape.dim_size()) +
@@ -24,11 +29,11 @@ void set_extents(const std::string& input, const Shape& given, onnx::TensorShape
   for (int i = 0; i < shape.dim_size(); ++i) {
     onnx::TensorShapeProto::Dimension& dim = *shape.mutable_dim(i);
     const std::int64_t extent = given[static_cast<std::size_t>(i)];
-    require(extent > 0 && (!dim.has_dim_value() || dim.dim_value() == extent),
+    require(extent > 0 && (!is_known(dim) || dim.dim_value() == extent),
             "extent " + std::to_string(extent) + " of axis " + std::to_string(i) + " of input '" +
                 input + "' does not fit" +
-                (dim.has_dim_value() ? ": the model says " + std::to_string(dim.dim_value())
-                                     : "; extents are 1 or more"));
+                (is_known(dim) ? ": the model says " + std::to_string(dim.dim_value())
+                               : "; extents are 1 or more"));
     dim.set_dim_value(extent);
   }
 }
@@ -40,8 +45,8 @@ void forget_extents(onnx::GraphProto& graph) {
     if (output.type().has_tensor_type()) {
       for (auto& dim :
            *output.mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim()) {
-        if (dim.has_dim_param()) {
-          dim.clear_dim_param();
+        if (!is_known(dim)) {
+          dim.clear_value();
         }
       }
     }
@@ -67,7 +72,7 @@ void fix_input_extents(Model& model, const std::map<std::string, Shape>& given,
       set_extents(input.name(), wanted->second, shape);
       left.erase(input.name());
       changed = true;
-    } else if (shape.dim_size() > 0 && !shape.dim(0).has_dim_value()) {
+    } else if (shape.dim_size() > 0 && !is_known(shape.dim(0))) {
       shape.mutable_dim(0)->set_dim_value(1);
       changed = true;
       diagnostics.push_back(
