@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Compares what halfstep makes of encodings files with what the tool that wrote them computes.
 
-usage: benchmarks/aimet_cases.py FOLDER [--version V] [--halfstep COMMAND] [--json FILE] [CASE...]
+usage: benchmarks/aimet_cases.py FOLDER [--version V] [--same-biases] [--halfstep COMMAND]
+                                 [--json FILE] [CASE...]
 
 FOLDER/MODEL/model.onnx            float model (or MODEL/RECIPE/model.onnx, one per recipe)
 FOLDER/MODEL/data.npz              one sample, `in:NAME`; else the inputs are in sim_out.npz
@@ -21,7 +22,8 @@ Recipes with float16 tensors ("f16") are shown, not judged: on this target they 
 Version 1.0.0 is what the simulation computes. Files 2.0.0 add int32 biases, which the simulation
 and most of the tool's Q/DQ models leave float: rounding them moves single values over a rounding
 threshold, and layers behind multiply that. The recipe with biases in its Q/DQ model shows the same
-distance for both.
+distance for both. With --same-biases the tool's Q/DQ models get the biases of the file that halfstep
+reads, so that both say the same.
 """
 
 import argparse
@@ -163,7 +165,27 @@ def compare_codes(case: Case, model: Path, ours: Path, theirs: Path) -> None:
             case.ties += tie_count(values[name], scale, wrong & (np.abs(a - b) == 1), bits)
 
 
-def check(folder: Path, recipe: Path, version: str, command: list[str], work: Path) -> Case:
+def with_biases(qdq: Path, encodings: Path, result: Path) -> Path:
+    """The Q/DQ model with its float biases rounded as the file's 32-bit entries say."""
+    document = json.loads(encodings.read_text())
+    entries = {e["name"]: e for e in document.get("encodings", []) if "name" in e}
+    model = onnx.load(qdq)
+    for tensor in model.graph.initializer:
+        entry = entries.get(tensor.name, {})
+        if entry.get("output_dtype") not in ("int32", "uint32"):
+            continue
+        if tensor.data_type != onnx.TensorProto.FLOAT:
+            continue
+        values = numpy_helper.to_array(tensor).astype(np.float64)
+        scale = np.asarray(entry["y_scale"], np.float64)
+        rounded = (np.round(values / scale) * scale).astype(np.float32)
+        tensor.CopyFrom(numpy_helper.from_array(rounded, tensor.name))
+    onnx.save(model, result)
+    return result
+
+
+def check(folder: Path, recipe: Path, version: str, command: list[str], work: Path,
+          same_biases: bool) -> Case:  # fmt: skip
     case = Case(f"{folder.name}/{recipe.name}")
     own = recipe / "model.onnx"
     model = own if own.exists() else folder / "model.onnx"
@@ -194,7 +216,10 @@ def check(folder: Path, recipe: Path, version: str, command: list[str], work: Pa
         if (recipe / "qdq.onnx").exists():
             compare_codes(case, model, result, recipe / "qdq.onnx")
             try:
-                case.theirs = furthest(run(recipe / "qdq.onnx", feeds), reference)
+                theirs = recipe / "qdq.onnx"
+                if same_biases:
+                    theirs = with_biases(theirs, encodings, work / "theirs.onnx")
+                case.theirs = furthest(run(theirs, feeds), reference)
             except Exception:  # the engine refuses it: then there is nothing to be worse than
                 case.theirs = None
     except Exception as error:  # one case must not end the table
@@ -218,6 +243,7 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("cases", nargs="*", help="MODEL or MODEL/RECIPE")
     parser.add_argument("--version", default="1.0.0")
+    parser.add_argument("--same-biases", action="store_true")
     parser.add_argument("--halfstep", default="halfstep")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_intermixed_args()
@@ -231,7 +257,10 @@ def main() -> int:
                 chosen = not arguments.cases or {name, folder.name} & set(arguments.cases)
                 there = (recipe / "sim_out.npz").exists()
                 if chosen and there and (recipe / f"v{arguments.version}.encodings").exists():
-                    cases.append(check(folder, recipe, arguments.version, command, Path(work)))
+                    cases.append(
+                        check(folder, recipe, arguments.version, command, Path(work),
+                              arguments.same_biases)
+                    )  # fmt: skip
                     print(line(cases[-1]), flush=True)
     failed = [case for case in cases if not case.ok]
     codes, different = sum(c.codes for c in cases), sum(c.different for c in cases)
