@@ -316,20 +316,25 @@ Values Client::run(const Graph& graph, const Values& inputs, const PrepareOption
 void Client::write_dlc(const Graph& graph, const std::filesystem::path& file,
                        const Json& metadata) {
   check_graph(graph);
+  if (!dlc::is_storable(graph)) {
+    write_dlc(dlc::storable(graph), file, metadata);
+    return;
+  }
   const TemporaryDirectory folder;
   const std::filesystem::path written = folder.path() / "graph.dlc";
-  const Graph stored = dlc::storable(graph);
-  WireWriter request;
-  write(request, stored);
-  request.text(written.string());
-  ask_fresh({.kind = Kind::write,
-             .content = request.bytes(),
-             .what = "writing the graph \"" + graph.name + "\"",
-             .limit = options_.graph_limit});
+  {
+    WireWriter request;
+    write(request, graph);
+    request.text(written.string());
+    ask_fresh({.kind = Kind::write,
+               .content = request.bytes(),
+               .what = "writing the graph \"" + graph.name + "\"",
+               .limit = options_.graph_limit});
+  }
   const std::filesystem::path finished = folder.path() / "finished.dlc";
-  dlc::finish(written, stored, metadata, finished);
+  dlc::finish(written, graph, metadata, finished);
   const dlc::Contents contents = dlc::read(finished);
-  const std::vector<std::string> differences = dlc::compare(stored, contents);
+  const std::vector<std::string> differences = dlc::compare(graph, contents);
   if (!differences.empty()) {
     throw Error(
         ErrorKind::unsupported,

@@ -247,6 +247,12 @@ std::size_t WireReader::count(std::size_t size) {
 }
 
 void write(WireWriter& out, const Graph& graph) {
+  constexpr std::size_t kRoomForTheRest = 4096;  // a guess: what is more makes room by itself
+  std::size_t data = kRoomForTheRest;
+  for (const Tensor& tensor : graph.tensors) {
+    data += tensor.data.size();
+  }
+  out.reserve(data);
   out.text(graph.name);
   write_list(out, graph.tensors, [&](const Tensor& tensor) { write(out, tensor); });
   write_list(out, graph.ops, [&](const Op& op) {

@@ -49,6 +49,8 @@ enum class Kind : std::uint8_t {
 
 class WireWriter {
  public:
+  /// Makes room for so many bytes more.
+  void reserve(std::size_t size) { bytes_.reserve(bytes_.size() + size); }
   void u8(std::uint8_t value) { bytes_.push_back(static_cast<std::byte>(value)); }
   void u32(std::uint32_t value);
   void u64(std::uint64_t value);

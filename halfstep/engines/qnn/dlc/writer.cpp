@@ -67,8 +67,7 @@ std::string own_record(const Graph& graph, const Json& metadata) {
 
 }  // namespace
 
-Graph storable(const Graph& graph) {
-  constexpr std::uint32_t kHardSwish = 3;
+bool is_storable(const Graph& graph) {
   for (const Tensor& tensor : graph.tensors) {
     if (tensor.quantization.kind == Quantization::Kind::block) {
       throw Error(ErrorKind::unsupported,
@@ -78,8 +77,17 @@ Graph storable(const Graph& graph) {
                       "blocks with integer block scales (LPBQ)");
     }
   }
-  Graph result = graph;
-  for (Op& op : result.ops) {
+  return std::ranges::none_of(graph.ops, [](const Op& op) {
+    return op.type == "HardSwish" || op.type == "Relu6" || op.type == "Relu1";
+  });
+}
+
+Graph storable(Graph graph) {
+  constexpr std::uint32_t kHardSwish = 3;
+  if (is_storable(graph)) {
+    return graph;
+  }
+  for (Op& op : graph.ops) {
     if (op.type == "HardSwish") {
       op.type = "ElementWiseNeuron";
       op.params = {{.name = "operation", .value = kHardSwish}};
@@ -90,7 +98,7 @@ Graph storable(const Graph& graph) {
                    {.name = "max_value", .value = six ? 6.0F : 1.0F}};
     }
   }
-  return result;
+  return graph;
 }
 
 void finish(const std::filesystem::path& written, const Graph& graph, const Json& metadata,

@@ -20,7 +20,10 @@ constexpr std::string_view kBlocksKey = "blocks";
 /// Errors: unsupported naming a tensor with float scales of blocks (Kind::block): the library
 /// stores only the first extent of a block, and no file of that kind loads. Source: measured with
 /// QNN 2.51.
-[[nodiscard]] Graph storable(const Graph& graph);
+[[nodiscard]] Graph storable(Graph graph);
+
+/// Is it in that form? Errors: as storable.
+[[nodiscard]] bool is_storable(const Graph& graph);
 
 /// Turns what libQnnIr wrote into the final file: the same model, a history that names halfstep, no
 /// times, true checksums, and halfstep's own record, the object `metadata` with the version of
