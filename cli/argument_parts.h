@@ -41,6 +41,9 @@ void add_encodings_commands(CLI::App& root, EncodingsArguments& arguments, Quant
 /// `halfstep convert`, which also takes qairt-converter's spellings.
 void add_convert_command(CLI::App& root, QuantizeArguments& arguments,
                          std::vector<Subcommand>& commands);
+/// `halfstep verify`.
+void add_verify_command(CLI::App& root, VerifyArguments& arguments,
+                        std::vector<Subcommand>& commands);
 /// `halfstep encodings` without one of its actions: an error with the closest one.
 [[noreturn]] void refuse_group(const CLI::App& group);
 

@@ -21,8 +21,7 @@ namespace halfstep::cli {
 namespace {
 
 // Documented for later versions: refused by name, so that nobody takes them for spelling mistakes.
-constexpr std::array<std::string_view, 4> kLaterCommands = {"calibrate", "stats", "compare",
-                                                            "verify"};
+constexpr std::array<std::string_view, 3> kLaterCommands = {"calibrate", "stats", "compare"};
 constexpr std::array<std::string_view, 3> kLaterOptions = {"--method", "--stats", "--report"};
 
 constexpr const char* kExitCodes =
@@ -40,6 +39,7 @@ struct Parsed {
   QuantizeArguments apply{};
   QuantizeArguments convert{};
   ExplainArguments explain{};
+  VerifyArguments verify{};
 };
 
 void add_quantize_data(CLI::App& app, QuantizeArguments& a) {
@@ -168,6 +168,7 @@ std::vector<Subcommand> add_commands(CLI::App& root, Parsed& parsed) {
   commands.push_back(quantize_command(root, parsed.quantize));
   add_convert_command(root, parsed.convert, commands);
   commands.push_back(inspect_command(root, parsed.inspect));
+  add_verify_command(root, parsed.verify, commands);
   commands.push_back(explain_command(root, parsed.explain));
   commands.push_back(listing_command(root, parsed.rule, parsed.rule.id, "rule", "ID",
                                      {"Explain a message, such as recipe/block-fallback",
@@ -203,7 +204,7 @@ HelpPage help_page(const CLI::App& app) {
   HelpPage page{.usage = "halfstep", .description = app.get_description()};
   if (app.get_parent() != nullptr) {
     page.usage += " " + full_name(app);
-    page.footer = app.get_name() == "quantize" || !all_commands(app).empty() ? kExitCodes : "";
+    page.footer = app.get_name() == "quantize" || app.get_name() == "verify" || !all_commands(app).empty() ? kExitCodes : "";
   }
   if (!all_commands(app).empty()) {
     page.usage += " COMMAND [OPTIONS]";

@@ -54,6 +54,24 @@ struct ExplainArguments {
   std::string name{};  ///< a tensor or node; empty: everything
 };
 
+struct VerifyArguments {
+  OutputOptions common{};
+  std::string model{};       ///< a Q/DQ model, or a DLC
+  std::string simulation{};  ///< the Q/DQ model beside a DLC
+  std::string float_model{};
+  std::string data{};
+  bool cast_inputs = false;
+  std::string on{};
+  std::string arch{};
+  std::string dumps{};
+  std::string tensors = "outputs";
+  int samples = 0;      ///< 0: all
+  std::string fail_on{};
+  int threads = 0;      ///< 0: chosen by the command
+  std::string qnn_libs{};
+  std::string onnxruntime{};
+};
+
 struct InspectArguments {
   OutputOptions common{};
   std::string model{};
@@ -98,7 +116,7 @@ struct PrintText {
 
 using Command =
     std::variant<PrintText, QuantizeArguments, InspectArguments, RuleArguments, TargetsArguments,
-                 RecipesArguments, EncodingsArguments, ExplainArguments>;
+                 RecipesArguments, EncodingsArguments, ExplainArguments, VerifyArguments>;
 
 /// What the command line asks for. `arguments` are the words after the program's name.
 /// Errors: UsageError; an unknown command or option comes with the closest one.

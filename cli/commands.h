@@ -18,6 +18,8 @@ namespace halfstep::cli {
                                const Environment& environment);
 [[nodiscard]] int run_inspect(const InspectArguments& arguments, Console& console);
 [[nodiscard]] int run_explain(const ExplainArguments& arguments, Console& console);
+[[nodiscard]] int run_verify(const VerifyArguments& arguments, Console& console,
+                             const Environment& environment);
 [[nodiscard]] int run_rule(const RuleArguments& arguments, Console& console);
 [[nodiscard]] int run_targets(const TargetsArguments& arguments, Console& console);
 [[nodiscard]] int run_encodings(const EncodingsArguments& arguments, Console& console);

@@ -53,6 +53,7 @@ struct Runner {
     return 0;
   }
   int operator()(const QuantizeArguments& c) const { return run_quantize(c, console, environment); }
+  int operator()(const VerifyArguments& c) const { return run_verify(c, console, environment); }
   int operator()(const InspectArguments& c) const { return run_inspect(c, console); }
   int operator()(const RuleArguments& c) const { return run_rule(c, console); }
   int operator()(const TargetsArguments& c) const { return run_targets(c, console); }
@@ -67,7 +68,7 @@ OutputOptions options_of(const Command& command) {
 
 std::string command_name(const Command& command) {
   constexpr std::array<std::string_view, std::variant_size_v<Command>> kNames = {
-      "", "quantize", "inspect", "rule", "targets", "recipes", "encodings", "explain"};
+      "", "quantize", "inspect", "rule", "targets", "recipes", "encodings", "explain", "verify"};
   if (const auto* quantize = std::get_if<QuantizeArguments>(&command)) {
     return quantize->command;
   }

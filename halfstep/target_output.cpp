@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "halfstep/outputs/qnn/dlc_record.h"
 #include "halfstep/outputs/qnn/graph_text.h"
 #include "halfstep/support/error.h"
 
@@ -63,29 +64,13 @@ std::string refusal_text(const qnn::Graph& graph, const qnn::OpVerdict& verdict)
 }
 
 Json record(const qnn::LoweredGraph& lowered, const Target& target) {
-  Json layouts = Json::object(), groups = Json::object(), places = Json::object();
-  for (const auto& [tensor, place] : lowered.places) {
-    if (!qnn::is_identity(place.layout)) {
-      layouts[tensor] = place.layout;
-    }
-    if (place.name != tensor) {
-      places[tensor] = place.name;
-    }
-  }
-  for (std::size_t i = 0; i < lowered.graph.ops.size(); ++i) {
-    if (lowered.groups[i] >= 0) {
-      groups[lowered.graph.ops[i].name] = lowered.groups[i];
-    }
-  }
   Json json = {{"target", target.name()}};
-  const auto add = [&json](const char* key, Json value) {
+  const Json known = qnn::dlc_record(lowered);
+  for (const auto& [key, value] : known.items()) {
     if (!value.empty()) {
-      json[key] = std::move(value);
+      json[key] = value;
     }
-  };
-  add("super_groups", std::move(groups));
-  add("layouts", std::move(layouts));
-  add("places", std::move(places));
+  }
   return json;
 }
 

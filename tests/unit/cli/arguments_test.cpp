@@ -169,7 +169,7 @@ TEST(Arguments, LaterOptionsAreRefusedByName) {
     const std::string text = refusal({"quantize", "m", std::string(name) + "=x"});
     EXPECT_EQ(text.find("the option '" + std::string(name) + "' is not available yet"), 0U) << text;
   }
-  for (const char* name : {"calibrate", "stats", "compare", "verify"}) {
+  for (const char* name : {"calibrate", "stats", "compare"}) {
     const std::string text = refusal({name, "m"});
     EXPECT_EQ(text.find("the command '" + std::string(name) + "' is not available yet"), 0U)
         << text;
