@@ -4,7 +4,8 @@
     print(result.summary)
 
 `quantize` is the whole road; `load`, `calibrate`, `write_qdq` and `write_encodings` are its steps.
-`convert` makes a model with encodings run on a target, `explain` says why it became what it is.
+`convert` makes a model with encodings run on a target, `explain` says why it became what it is,
+`verify` runs it there and compares.
 A `QuantizationSpec` says what is wanted for a tensor, `FakeQuantize` does it to an array, `core`
 has the functions below that, and the observers are those of torch.
 """
@@ -80,6 +81,7 @@ from halfstep._spec import (
     QuantizationScheme,
     QuantizationSpec,
 )
+from halfstep._verify import verify
 from halfstep.core import dequantize, fake_quantize, pack, unpack
 
 __version__ = _core.version()
@@ -151,6 +153,7 @@ __all__ = [
     "sample_inputs",
     "targets",
     "unpack",
+    "verify",
     "write_encodings",
     "write_qdq",
 ]

@@ -17,5 +17,6 @@ void bind_engines(nb::module_& module);
 void bind_outputs(nb::module_& module);
 void bind_calibration(nb::module_& module);
 void bind_pipeline(nb::module_& module);
+void bind_verify(nb::module_& module);
 
 }  // namespace halfstep::python

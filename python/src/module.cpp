@@ -13,4 +13,5 @@ NB_MODULE(_core, module) {
   bind_outputs(module);
   bind_calibration(module);
   bind_pipeline(module);
+  bind_verify(module);
 }
