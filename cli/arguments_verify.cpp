@@ -49,7 +49,8 @@ void add_runs(CLI::App& app, VerifyArguments& a) {
                  "emulator")
       ->type_name("FOLDER")
       ->group(group);
-  app.add_option("--threads", a.threads, "threads of the simulation; the result does not depend on it")
+  app.add_option("--threads", a.threads,
+                 "threads of the simulation; the result does not depend on it")
       ->type_name("N")
       ->check(CLI::Range(1, 1024).description(""))
       ->group(group);

@@ -2,24 +2,21 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cmath>
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <set>
 #include <utility>
 
 #include "halfstep/convert.h"
 #include "halfstep/engines/qnn/check_graph.h"
 #include "halfstep/engines/qnn/client.h"
-#include "halfstep/engines/qnn/dlc/reader.h"
 #include "halfstep/model/graph_index.h"
 #include "halfstep/model/values.h"
-#include "halfstep/outputs/qnn/dlc_record.h"
 #include "halfstep/support/error.h"
 #include "halfstep/targets/backend.h"
 #include "halfstep/targets/target.h"
+#include "halfstep/verify_dlc.h"
 #include "halfstep/verify_dumps.h"
+#include "halfstep/verify_runs.h"
 #include "halfstep/verify_subject.h"
 #include "halfstep/verify_values.h"
 
@@ -29,45 +26,6 @@ namespace {
 std::string upper(std::string text) {
   std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::toupper(c); });
   return text;
-}
-
-/// The graph of a DLC with what its record says about names, layouts and super groups.
-struct DlcGraph {
-  qnn::LoweredGraph lowered{};
-  std::string target{};  ///< in the record; may be empty
-};
-
-DlcGraph read_dlc(const std::filesystem::path& file) {
-  qnn::dlc::Contents contents = qnn::dlc::read(file, {.params = false, .constants = false});
-  if (contents.graphs.size() != 1) {
-    throw Error(ErrorKind::invalid_file, file.string() + " holds " +
-                                             std::to_string(contents.graphs.size()) +
-                                             " graphs; expected 1");
-  }
-  DlcGraph dlc;
-  dlc.lowered.graph = std::move(contents.graphs.front());
-  std::set<std::string> taken;
-  std::map<std::string, int> groups;
-  if (contents.metadata.is_object()) {
-    dlc.lowered.places = qnn::places_in(contents.metadata);
-    groups = qnn::groups_in(contents.metadata);
-    if (contents.metadata.contains("target") && contents.metadata.at("target").is_string()) {
-      dlc.target = contents.metadata.at("target").get<std::string>();
-    }
-  }
-  for (const auto& [name, place] : dlc.lowered.places) {
-    taken.insert(place.name);
-  }
-  for (const qnn::Tensor& tensor : dlc.lowered.graph.tensors) {
-    if (!taken.contains(tensor.name)) {
-      dlc.lowered.places.try_emplace(tensor.name, qnn::TensorPlace{.name = tensor.name});
-    }
-  }
-  for (const qnn::Op& op : dlc.lowered.graph.ops) {
-    const auto found = groups.find(op.name);
-    dlc.lowered.groups.push_back(found == groups.end() ? -1 : found->second);
-  }
-  return dlc;
 }
 
 /// The Q/DQ model and the graph of one request.
@@ -81,9 +39,9 @@ Subject make_subject(const Model& simulation, Engine& engine, const VerifyReques
                      Progress& progress, Diagnostics& diagnostics) {
   TargetChoice choice{.backend = request.backend, .arch = request.arch};
   if (request.dlc.empty()) {
-    QuantizeResult result = convert(
-        simulation.clone(), &engine,
-        {.target = choice, .threads = request.threads, .graph = {.keep = true}}, progress);
+    QuantizeResult result =
+        convert(simulation.clone(), &engine,
+                {.target = choice, .threads = request.threads, .graph = {.keep = true}}, progress);
     std::erase_if(result.diagnostics,
                   [](const Diagnostic& d) { return d.severity == Severity::note; });
     diagnostics = std::move(result.diagnostics);
@@ -91,148 +49,12 @@ Subject make_subject(const Model& simulation, Engine& engine, const VerifyReques
             .lowered = std::move(*result.lowered),
             .target = choose_target(choice).name};
   }
-  DlcGraph dlc = read_dlc(request.dlc);
+  DlcSubject dlc = read_dlc_subject(request.dlc);
   const bool known = request.arch.empty() && std::ranges::count(Target::shipped(), dlc.target) > 0;
   return {.simulation = simulation.clone(),
           .lowered = std::move(dlc.lowered),
           .target = known ? dlc.target : choose_target(choice).name};
 }
-
-/// Where the target's values come from.
-class TargetRun {
- public:
-  virtual ~TargetRun() = default;
-  /// The tensors of the next sample in the model's order; empty where there is none.
-  [[nodiscard]] virtual std::vector<std::vector<float>> run(const Sample& sample) = 0;
-};
-
-class EmulatorRun final : public TargetRun {
- public:
-  EmulatorRun(qnn::ClientOptions options, const Subject& subject,
-              const std::vector<VerifiedTensor>& tensors, const VerifyRequest& request)
-      : client_(std::move(options)), subject_(subject), tensors_(tensors) {
-    if (request.dlc.empty()) {
-      prepare();
-    } else {
-      prepared_ = client_.load_dlc(request.dlc);
-    }
-  }
-
-  std::vector<std::vector<float>> run(const Sample& sample) override {
-    qnn::Values inputs;
-    for (const qnn::Tensor& input : prepared_.inputs) {
-      const auto found = sample.find(input.name);
-      require(found != sample.end(), "the target's graph has an input \"" + input.name +
-                                         "\" that the simulation has not: they are not of the "
-                                         "same model");
-      inputs.emplace(input.name, encoded(input, found->second));
-    }
-    const qnn::Values values = client_.execute(inputs);
-    std::vector<std::vector<float>> result(tensors_.size());
-    for (std::size_t i = 0; i < tensors_.size(); ++i) {
-      const auto found = values.find(tensors_[i].stored.name);
-      if (found != values.end()) {
-        result[i] = in_model_order(decoded(tensors_[i].stored, found->second.data),
-                                   stored_extents(tensors_[i].stored), tensors_[i].layout);
-      }
-    }
-    return result;
-  }
-
- private:
-  void prepare() {
-    std::set<std::string> keep;
-    for (const VerifiedTensor& tensor : tensors_) {
-      if (!tensor.output) {
-        keep.insert(tensor.stored.name);
-      }
-    }
-    try {
-      prepared_ = client_.prepare(subject_.lowered.graph, {.keep = {keep.begin(), keep.end()}});
-    } catch (const Error& error) {
-      if (keep.empty() || error.kind() != ErrorKind::unsupported) {
-        throw;
-      }
-      throw Error(error.kind(), std::string(error.what()) +
-                                    "; with tensors between operators kept; --tensors outputs "
-                                    "runs the graph as it is deployed");
-    }
-  }
-
-  qnn::Client client_;
-  const Subject& subject_;
-  const std::vector<VerifiedTensor>& tensors_;
-  qnn::Prepared prepared_{};
-};
-
-class DumpedRun final : public TargetRun {
- public:
-  DumpedRun(const Dumps& dumps, const std::vector<VerifiedTensor>& tensors)
-      : dumps_(dumps), tensors_(tensors) {}
-
-  std::vector<std::vector<float>> run(const Sample&) override {
-    require(sample_ < dumps_.samples(), "there are more samples than dumps");
-    std::vector<std::vector<float>> result(tensors_.size());
-    for (std::size_t i = 0; i < tensors_.size(); ++i) {
-      if (const auto file = dumps_.file_of(sample_, tensors_[i])) {
-        result[i] = Dumps::read(*file, tensors_[i]);
-      }
-    }
-    ++sample_;
-    return result;
-  }
-
- private:
-  const Dumps& dumps_;
-  const std::vector<VerifiedTensor>& tensors_;
-  std::size_t sample_ = 0;
-};
-
-/// A model on the engine whose tensors stand beside those of the target.
-class WatchedRun {
- public:
-  /// `names`: by tensor its name in the model; empty: the model has none like it.
-  WatchedRun(Engine& engine, const Model& model, const std::vector<std::string>& names, int threads,
-             const Progress& progress)
-      : values_(names.size()) {
-    SessionOptions options{.threads = threads, .optimize = false, .progress = &progress};
-    for (std::size_t i = 0; i < names.size(); ++i) {
-      if (names[i].empty()) {
-        continue;
-      }
-      const auto [known, fresh] = watched_.try_emplace(names[i], options.watch.size());
-      if (fresh) {
-        options.watch.push_back(names[i]);
-        users_.emplace_back();
-      }
-      users_[known->second].push_back(i);
-    }
-    options.on_value = [this](std::size_t watch, const WatchedValue& value) {
-      std::vector<float> floats(static_cast<std::size_t>(element_count(value.shape)));
-      for (std::size_t i = 0; i < floats.size(); ++i) {
-        floats[i] = value.at(static_cast<std::int64_t>(i));
-      }
-      for (const std::size_t user : users_[watch]) {
-        values_[user] = floats;
-      }
-    };
-    session_ = engine.open(model, options);
-  }
-
-  const std::vector<std::vector<float>>& run(const Sample& sample) {
-    for (std::vector<float>& values : values_) {
-      values.clear();
-    }
-    (void)session_->run(sample);
-    return values_;
-  }
-
- private:
-  std::map<std::string, std::size_t> watched_{};
-  std::vector<std::vector<std::size_t>> users_{};  // by watch: tensors
-  std::vector<std::vector<float>> values_;
-  std::unique_ptr<Session> session_{};
-};
 
 std::vector<std::string> names_in_float(const Model& model,
                                         const std::vector<VerifiedTensor>& tensors) {
@@ -315,7 +137,8 @@ class Verification {
         break;
       }
       progress_.throw_if_cancelled();
-      compare(target->run(*sample), simulation.run(*sample), floats ? &floats->run(*sample) : nullptr);
+      compare(target->run(*sample), simulation.run(*sample),
+              floats ? &floats->run(*sample) : nullptr);
       progress_.update(++result_.samples);
     }
     progress_.end();
@@ -327,15 +150,14 @@ class Verification {
   std::unique_ptr<TargetRun> target_run(const std::optional<Dumps>& dumps) {
     result_.source = dumps ? "dumps" : "emulator";
     if (dumps) {
-      return std::make_unique<DumpedRun>(*dumps, tensors_);
+      return dumped_run(*dumps, tensors_);
     }
     const Target target = Target::load(subject_.target);
-    return std::make_unique<EmulatorRun>(
-        qnn::ClientOptions{.libraries = request_.qnn_libraries,
-                           .arch = target.arch(),
-                           .soc = static_cast<std::uint32_t>(target.soc()),
-                           .progress = &progress_},
-        subject_, tensors_, request_);
+    return emulator_run({.libraries = request_.qnn_libraries,
+                         .arch = target.arch(),
+                         .soc = static_cast<std::uint32_t>(target.soc()),
+                         .progress = &progress_},
+                        subject_.lowered.graph, request_.dlc, tensors_);
   }
 
   /// 0: until the data ends.
@@ -361,9 +183,8 @@ class Verification {
     }
   }
 
-  void compare(const std::vector<std::vector<float>>& target,
-               const std::vector<std::vector<float>>& simulation,
-               const std::vector<std::vector<float>>* floats) {
+  void compare(const TensorValues& target, const TensorValues& simulation,
+               const TensorValues* floats) {
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       VerifyRow& row = result_.rows[i];
       if (!target[i].empty() && !simulation[i].empty()) {
@@ -425,12 +246,12 @@ class Verification {
       for (std::size_t i = 0; i < std::min<std::size_t>(3, without.size()); ++i) {
         names += (i == 0 ? "'" : ", '") + without[i] + "'";
       }
-      result_.diagnostics.push_back(
-          {.severity = Severity::note,
-           .rule = "verify/not-compared",
-           .subject = without.front(),
-           .message = std::to_string(without.size()) + " tensors have no values on both sides: " +
-                      names + (without.size() > 3 ? ", ..." : "")});
+      result_.diagnostics.push_back({.severity = Severity::note,
+                                     .rule = "verify/not-compared",
+                                     .subject = without.front(),
+                                     .message = std::to_string(without.size()) +
+                                                " tensors have no values on both sides: " + names +
+                                                (without.size() > 3 ? ", ..." : "")});
     }
     tensors_ = std::move(tensors);
     result_.rows = std::move(rows);
@@ -445,72 +266,15 @@ class Verification {
   std::vector<VerifiedTensor> tensors_;
 };
 
-/// null without values; "inf" where nothing differs.
-Json decibels(const ErrorPower& power) {
-  if (power.values == 0) {
-    return nullptr;
-  }
-  const double db = power.sqnr_db();
-  return std::isfinite(db) ? Json(db) : Json(db > 0 ? "inf" : "-inf");
-}
-
-Json to_json(const VerifyRow& row) {
-  const std::optional<double> margin = row.margin_db();
-  const std::optional<double> share = row.target_simulation.equal_share();
-  const bool stepped = row.target_simulation.codes > 0;
-  return {{"tensor", row.tensor},
-          {"op", row.op_name},
-          {"op_type", row.op_type},
-          {"type", row.type},
-          {"step", row.step > 0 ? Json(row.step) : Json()},
-          {"super_group", row.group >= 0 ? Json(row.group) : Json()},
-          {"output", row.output},
-          {"values", row.target_simulation.power.values},
-          {"target_simulation_db", decibels(row.target_simulation.power)},
-          {"target_float_db", decibels(row.target_float)},
-          {"simulation_float_db", decibels(row.simulation_float)},
-          {"margin_db", margin ? Json(*margin) : Json()},
-          {"max_steps", stepped ? Json(row.target_simulation.max_steps) : Json()},
-          {"equal", share ? Json(*share) : Json()},
-          {"departs", row.departs}};
-}
-
 }  // namespace
-
-std::optional<double> VerifyRow::margin_db() const noexcept {
-  const double close = target_simulation.power.sqnr_db();
-  const double error = simulation_float.sqnr_db();
-  if (simulation_float.values == 0 || !std::isfinite(close) || !std::isfinite(error)) {
-    return std::nullopt;
-  }
-  return close - error;
-}
-
-Json to_json(const VerifyResult& result) {
-  Json rows = Json::array();
-  for (const VerifyRow& row : result.rows) {
-    rows.push_back(to_json(row));
-  }
-  Json first;
-  if (result.first >= 0) {
-    const VerifyRow& row = result.rows[static_cast<std::size_t>(result.first)];
-    first = {{"tensor", row.tensor},
-             {"op", row.op_name},
-             {"op_type", row.op_type},
-             {"type", row.type},
-             {"cause", result.cause}};
-  }
-  return {{"target", result.target},   {"source", result.source}, {"engine", result.engine},
-          {"samples", result.samples}, {"bound", result.bound.text()},
-          {"first_departure", first},  {"tensors", std::move(rows)}};
-}
 
 VerifyResult verify(const Model& simulation, const Model* float_model, SampleSource& samples,
                     Engine& engine, const VerifyRequest& request, Progress& progress) {
   require(upper(request.backend) == "HTP",
           "there is no emulator of '" + request.backend + "'; expected --on htp");
-  require(request.dlc.empty() || !request.dumps.empty() || request.tensors != "all",
-          "a DLC gives back its outputs only; --tensors all needs the Q/DQ file as MODEL, or dumps");
+  require(
+      request.dlc.empty() || !request.dumps.empty() || request.tensors != "all",
+      "a DLC gives back its outputs only; --tensors all needs the Q/DQ file as MODEL, or dumps");
   if (request.dumps.empty()) {
     (void)qnn::find_libraries(request.qnn_libraries);  // before the work starts
   }

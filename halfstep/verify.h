@@ -24,12 +24,12 @@ struct VerifyRequest {
   std::string arch{};           ///< --arch, "v75"; empty: of the DLC, else v75
   /// A DLC that runs as it is. Empty: the simulation is lowered to the target's operators.
   std::filesystem::path dlc{};
-  std::filesystem::path dumps{};        ///< tensors of a device in place of the emulator
-  std::string tensors = "outputs";      ///< see verified_tensors()
-  std::size_t samples = 0;              ///< the first of the data; 0: all
-  std::string qnn_libraries{};          ///< --qnn-libs; empty: see qnn::find_libraries
+  std::filesystem::path dumps{};          ///< tensors of a device in place of the emulator
+  std::string tensors = "outputs";        ///< see verified_tensors()
+  std::size_t samples = 0;                ///< the first of the data; 0: all
+  std::string qnn_libraries{};            ///< --qnn-libs; empty: see qnn::find_libraries
   std::optional<AgreementBound> bound{};  ///< --fail-on; the result says whether it was reached
-  int threads = 1;                      ///< of the simulation
+  int threads = 1;                        ///< of the simulation
 };
 
 /// A tensor over all samples. "Target" is the emulator or the device.
@@ -37,14 +37,14 @@ struct VerifyRow {
   std::string tensor{};   ///< name in the user's model
   std::string op_name{};  ///< the target's operator that writes it
   std::string op_type{};
-  std::string type{};     ///< "ufixed8"
-  float step = 0;         ///< units of x per step; 0: none
-  int group = -1;         ///< super group of the operator
+  std::string type{};  ///< "ufixed8"
+  float step = 0;      ///< units of x per step; 0: none
+  int group = -1;      ///< super group of the operator
   bool output = false;
-  Agreement target_simulation{};   ///< reference: the simulation
-  ErrorPower target_float{};       ///< reference: the float model; no values without one
+  Agreement target_simulation{};  ///< reference: the simulation
+  ErrorPower target_float{};      ///< reference: the float model; no values without one
   ErrorPower simulation_float{};
-  bool departs = false;            ///< beyond the bound
+  bool departs = false;  ///< beyond the bound
 
   /// SQNR of target and simulation minus that of simulation and float, dB: how much closer the
   /// simulation is to the target than the quantization error. Empty without a float model.

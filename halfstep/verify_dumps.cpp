@@ -133,7 +133,8 @@ Dumps::Dumps(const fs::path& folder) {
   std::error_code error;
   if (!fs::is_directory(folder, error)) {
     throw Error(ErrorKind::invalid_file,
-                folder.string() + (fs::exists(folder, error) ? " is no folder" : " does not exist") +
+                folder.string() +
+                    (fs::exists(folder, error) ? " is no folder" : " does not exist") +
                     "; expected a folder of dumps: Result_0/TENSOR.raw, Result_1/TENSOR.raw, ...");
   }
   std::map<std::size_t, fs::path> found;
@@ -145,9 +146,9 @@ Dumps::Dumps(const fs::path& folder) {
   }
   for (const auto& [number, path] : found) {
     if (number != samples_.size()) {
-      throw Error(ErrorKind::invalid_file,
-                  folder.string() + ": found " + path.filename().string() + " but no Result_" +
-                      std::to_string(samples_.size()) + "; expected one folder per sample, from 0");
+      throw Error(ErrorKind::invalid_file, folder.string() + ": found " + path.filename().string() +
+                                               " but no Result_" + std::to_string(samples_.size()) +
+                                               "; expected one folder per sample, from 0");
     }
     samples_.push_back(path);
   }
@@ -158,8 +159,8 @@ Dumps::Dumps(const fs::path& folder) {
 
 std::optional<fs::path> Dumps::file_of(std::size_t sample, const VerifiedTensor& tensor) const {
   const std::string folder = samples_.at(sample).string() + "/";
-  for (const std::string& name : {tensor.name, tensor.stored.name, sanitized(tensor.name),
-                                  sanitized(tensor.stored.name)}) {
+  for (const std::string& name :
+       {tensor.name, tensor.stored.name, sanitized(tensor.name), sanitized(tensor.stored.name)}) {
     if (name.empty() || name.find("..") != std::string::npos) {
       continue;  // never out of the folder
     }

@@ -172,7 +172,8 @@ std::string name_in_simulation(const GraphIndex& simulation, const Model& model,
 
 int first_departure(const qnn::Graph& graph, const std::vector<VerifiedTensor>& tensors,
                     const std::vector<bool>& departs) {
-  std::unordered_map<std::string, int> compared;  // by tensor of the graph: index of one that departs
+  std::unordered_map<std::string, int>
+      compared;  // by tensor of the graph: index of one that departs
   std::unordered_map<std::string, bool> known, tainted;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     known[tensors[i].stored.name] = known[tensors[i].stored.name] || departs[i];
@@ -197,9 +198,9 @@ int first_departure(const qnn::Graph& graph, const std::vector<VerifiedTensor>& 
 }
 
 std::string likely_departure(const VerifiedTensor& tensor) {
-  constexpr std::array<std::string_view, 12> kFunctions = {
-      "Softmax", "Norm", "Neuron", "Gelu", "Sigmoid", "Tanh",
-      "Exp",     "Log",  "Sqrt",   "Div",  "Power",   "Sin"};
+  constexpr std::array<std::string_view, 12> kFunctions = {"Softmax", "Norm", "Neuron", "Gelu",
+                                                           "Sigmoid", "Tanh", "Exp",    "Log",
+                                                           "Sqrt",    "Div",  "Power",  "Sin"};
   constexpr std::array<std::string_view, 5> kSums = {"Conv", "FullyConnected", "MatMul", "Lstm",
                                                      "Gru"};
   const std::string type(qnn::name_of(tensor.stored.type));
@@ -210,8 +211,8 @@ std::string likely_departure(const VerifiedTensor& tensor) {
     cause = "the target computes this function in integers of its own, from tables or polynomials";
   } else if (contains(tensor.op_type, kSums)) {
     cause = "sums and requantization in the target's integers";
-  } else if (contains(tensor.op_type, std::array<std::string_view, 4>{"Pool", "Reduce", "Resize",
-                                                                      "ElementWise"})) {
+  } else if (contains(tensor.op_type,
+                      std::array<std::string_view, 4>{"Pool", "Reduce", "Resize", "ElementWise"})) {
     cause = "requantization in the target's integers";
   } else {
     cause = "unknown; an operator that moves data should not differ";

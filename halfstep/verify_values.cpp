@@ -121,8 +121,9 @@ void encode_floats(const qnn::Tensor& tensor, const Tensor& sample, std::vector<
     if constexpr (std::is_integral_v<Stored>) {
       const auto low = static_cast<double>(std::numeric_limits<Stored>::min());
       const auto high = static_cast<double>(std::numeric_limits<Stored>::max());
-      const double code = static_cast<double>(std::nearbyint(value / tensor.quantization.scales[0])) -
-                          static_cast<double>(tensor.quantization.offsets[0]);
+      const double code =
+          static_cast<double>(std::nearbyint(value / tensor.quantization.scales[0])) -
+          static_cast<double>(tensor.quantization.offsets[0]);
       store(bytes, i, static_cast<Stored>(std::clamp(code, low, high)));
     } else {
       store(bytes, i, from_float<Stored>(value));
@@ -158,8 +159,7 @@ std::vector<float> decoded(const qnn::Tensor& tensor, std::span<const std::byte>
   if (is_fixed(tensor.type) && !has_one_scale(tensor)) {
     refuse_type(tensor, "an activation of one scale was expected");
   }
-  return with_stored_type(tensor,
-                          [&](auto kind) { return decode<decltype(kind)>(tensor, bytes); });
+  return with_stored_type(tensor, [&](auto kind) { return decode<decltype(kind)>(tensor, bytes); });
 }
 
 qnn::Value encoded(const qnn::Tensor& tensor, const Tensor& sample) {
@@ -202,7 +202,8 @@ Shape model_shape(const Shape& stored, const qnn::Layout& layout) {
   for (std::size_t i = 0; i < layout.size(); ++i) {
     if (layout[i] >= 0) {
       const auto axis = static_cast<std::size_t>(layout[i]);
-      require(i < stored.size() && axis < layout.size(), "the layout names an axis that is not there");
+      require(i < stored.size() && axis < layout.size(),
+              "the layout names an axis that is not there");
       shape.resize(std::max(shape.size(), axis + 1), 1);
       shape[axis] = stored[i];
     }

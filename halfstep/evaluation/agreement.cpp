@@ -40,8 +40,8 @@ void Agreement::add(std::span<const float> reference, std::span<const float> act
     const double difference = static_cast<double>(actual[i]) - expected;
     ++power.values;
     power.signal += expected * expected;
-    power.error += std::isnan(difference) ? std::numeric_limits<double>::infinity()
-                                          : difference * difference;
+    power.error +=
+        std::isnan(difference) ? std::numeric_limits<double>::infinity() : difference * difference;
     if (scale > 0) {
       const std::uint64_t steps = steps_between(difference, static_cast<double>(scale));
       max_steps = std::max(max_steps, steps);
