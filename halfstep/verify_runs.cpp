@@ -47,7 +47,7 @@ class EmulatorRun final : public TargetRun {
   void prepare(const qnn::Graph& graph) {
     std::set<std::string> keep;
     for (const VerifiedTensor& tensor : tensors_) {
-      if (!tensor.output) {
+      if (tensor.stored.kind == qnn::TensorKind::native) {
         keep.insert(tensor.stored.name);
       }
     }

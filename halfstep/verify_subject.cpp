@@ -77,14 +77,15 @@ std::vector<VerifiedTensor> written_tensors(const qnn::LoweredGraph& lowered) {
     if (op == writer.end() || tensor == by_name.end()) {
       continue;
     }
-    found.push_back({.name = name,
-                     .stored = without_data(*tensor->second),
-                     .layout = place.layout,
-                     .op = op->second,
-                     .op_name = lowered.graph.ops[op->second].name,
-                     .op_type = lowered.graph.ops[op->second].type,
-                     .group = op->second < lowered.groups.size() ? lowered.groups[op->second] : -1,
-                     .output = tensor->second->kind == qnn::TensorKind::app_read});
+    found.push_back(
+        {.name = name,
+         .stored = without_data(*tensor->second),
+         .layout = place.layout,
+         .op = op->second,
+         .op_name = lowered.graph.ops[op->second].name,
+         .op_type = lowered.graph.ops[op->second].type,
+         .group = op->second < lowered.groups.size() ? lowered.groups[op->second] : -1,
+         .output = tensor->second->kind == qnn::TensorKind::app_read && place.name == name});
   }
   std::ranges::stable_sort(found, [](const VerifiedTensor& a, const VerifiedTensor& b) {
     return std::tie(a.op, a.name) < std::tie(b.op, b.name);
