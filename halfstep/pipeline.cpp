@@ -247,7 +247,9 @@ class QuantizeJob {
     Model fixed = result_.model.clone();
     fix_input_extents(fixed, request_.graph.input_extents, result_.diagnostics);
     fold_extents(fixed);
-    result_.lowered = target_graph(fixed, result_.encodings, inner, *target_);
+    const bool blocks = request_.graph.dlc.empty();
+    result_.lowered = target_graph(fixed, result_.encodings, inner, *target_, blocks);
+    note_unpacked(*result_.lowered, result_.diagnostics);
     if (request_.graph.validate) {
       summary().validated = validate_graph(*result_.lowered, *target_, request_.graph, progress_);
     }

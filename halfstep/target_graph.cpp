@@ -92,7 +92,7 @@ void fix_input_extents(Model& model, const std::map<std::string, Shape>& given,
 
 qnn::LoweredGraph target_graph(const Model& adapted, const EncodingTable& encodings,
                                const std::unordered_set<std::string>& inner_of_groups,
-                               const Target& target) {
+                               const Target& target, bool block_scales) {
   require(target.kernels() != nullptr,
           "target " + target.name() +
               " has no tables of kernels, so there is no graph of its operators; take an HTP "
@@ -123,8 +123,11 @@ qnn::LoweredGraph target_graph(const Model& adapted, const EncodingTable& encodi
       nodes.emplace_back();
     }
   }
-  return qnn::lower(
-      {.model = model, .encodings = encodings, .inner = inner, .nodes = std::move(nodes)});
+  return qnn::lower({.model = model,
+                     .encodings = encodings,
+                     .inner = inner,
+                     .nodes = std::move(nodes),
+                     .block_scales = block_scales});
 }
 
 }  // namespace halfstep

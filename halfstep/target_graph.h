@@ -20,10 +20,10 @@ void fix_input_extents(Model& model, const std::map<std::string, Shape>& given,
                        Diagnostics& diagnostics);
 
 /// An adapted model in the operators of its target (see outputs/qnn/lower.h). `inner`: tensors
-/// inside super groups. Errors: invalid_argument for a target without tables of kernels;
-/// unsupported listing each node without a form.
+/// inside super groups; `block_scales`: see LowerRequest. Errors: invalid_argument for a target
+/// without tables of kernels; unsupported listing each node without a form.
 [[nodiscard]] qnn::LoweredGraph target_graph(const Model& adapted, const EncodingTable& encodings,
                                              const std::unordered_set<std::string>& inner,
-                                             const Target& target);
+                                             const Target& target, bool block_scales = true);
 
 }  // namespace halfstep

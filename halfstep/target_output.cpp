@@ -119,6 +119,17 @@ void write_target_dlc(const qnn::LoweredGraph& lowered, const Target& target,
   client.write_dlc(lowered.graph, file, record(lowered, target));
 }
 
+void note_unpacked(const qnn::LoweredGraph& lowered, Diagnostics& diagnostics) {
+  for (const std::string& tensor : lowered.unpacked) {
+    diagnostics.push_back({.severity = Severity::note,
+                           .rule = "lower/blocks-as-float16",
+                           .subject = tensor,
+                           .message = "weight '" + tensor +
+                                      "' has a float scale a block, which a DLC can't hold: it is "
+                                      "float16 there, with the rounding of its codes"});
+  }
+}
+
 bool can_write_dlc(const std::string& qnn_libraries) {
   try {
     (void)qnn::find_libraries(qnn_libraries);

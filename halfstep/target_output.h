@@ -9,6 +9,7 @@
 
 #include "halfstep/engines/qnn/client.h"
 #include "halfstep/outputs/qnn/lower.h"
+#include "halfstep/support/diagnostic.h"
 #include "halfstep/support/json.h"
 #include "halfstep/support/progress.h"
 #include "halfstep/targets/target.h"
@@ -46,6 +47,9 @@ struct ValidatedGraph {
 void write_target_dlc(const qnn::LoweredGraph& lowered, const Target& target,
                       const TargetOutput& wanted, const std::filesystem::path& file,
                       const Progress& progress);
+
+/// Says which weights in blocks became float16, because a DLC can't hold their scales.
+void note_unpacked(const qnn::LoweredGraph& lowered, Diagnostics& diagnostics);
 
 /// Are the libraries there that write a DLC?
 [[nodiscard]] bool can_write_dlc(const std::string& qnn_libraries);

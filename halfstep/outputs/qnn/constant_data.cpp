@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "halfstep/core/half.h"
+#include "halfstep/core/quantize.h"
 #include "halfstep/outputs/constant_codes.h"
 #include "halfstep/outputs/onnx_storage.h"
 #include "halfstep/outputs/qnn/expand_blocks.h"
@@ -95,7 +96,7 @@ std::vector<std::byte> reordered(std::span<const std::byte> bytes, const Shape& 
 
 ConstantData constant_data(const Model& model, const onnx::TensorProto& tensor,
                            const Encoding* encoding, const std::vector<std::byte>* kept,
-                           const Layout& layout) {
+                           const Layout& layout, const Encoding* rounding) {
   const Shape shape = shape_of(tensor);
   ConstantData data;
   std::vector<std::byte> bytes;
@@ -104,7 +105,12 @@ ConstantData constant_data(const Model& model, const onnx::TensorProto& tensor,
     bytes = plain_bytes(model, tensor, data.type.type);
   } else if (encoding->is_float()) {
     data.type = tensor_type(*encoding, shape, layout);
-    bytes = float_bytes(model.floats(tensor), data.type.type);
+    std::vector<float> values = model.floats(tensor);
+    if (rounding != nullptr) {
+      const TensorView<float> view(values.data(), shape);
+      fake_quantize(view, bind(*rounding, shape, Role::weight), view);
+    }
+    bytes = float_bytes(values, data.type.type);
   } else {
     Encoding stored = stored_encoding(*encoding);
     bytes = kept != nullptr ? *kept : constant_codes(model.floats(tensor), *encoding, shape);

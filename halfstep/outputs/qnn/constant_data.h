@@ -17,11 +17,13 @@ struct ConstantData {
 };
 
 /// `kept`: codes that the values can't restore, may be null; `encoding` null: as it is (int64 in 32
-/// bits). Errors: unsupported for an int64 value that does not fit into int32, and for types that
+/// bits). `rounding`: of a float encoding, the codes that the values are rounded to first; may be
+/// null. Errors: unsupported for an int64 value that does not fit into int32, and for types that
 /// QNN lacks.
 [[nodiscard]] ConstantData constant_data(const Model& model, const onnx::TensorProto& tensor,
                                          const Encoding* encoding,
-                                         const std::vector<std::byte>* kept, const Layout& layout);
+                                         const std::vector<std::byte>* kept, const Layout& layout,
+                                         const Encoding* rounding = nullptr);
 
 /// The values of `width` bytes each in another order of axes.
 [[nodiscard]] std::vector<std::byte> reordered(std::span<const std::byte> bytes, const Shape& shape,

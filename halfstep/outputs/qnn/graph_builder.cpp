@@ -223,7 +223,17 @@ void GraphBuilder::alias(const std::string& tensor, const std::string& source,
 
 // ---- constants ----------------------------------------------------------------------------------
 
-const Encoding* GraphBuilder::encoding_of(int node, int slot) const {
+const Encoding* GraphBuilder::encoding_of(int node, int slot) {
+  static const Encoding kFloat16{.dtype = Dtype::float16};
+  const Encoding* given = given_encoding(node, slot);
+  const std::string& first = index_.graph().node(node).input(0);
+  const bool unpacks = given != nullptr && !request_.block_scales && slot > 0 &&
+                       std::holds_alternative<PerBlock>(given->granularity) &&
+                       !is_constant(first) && is_float(type_of(first).type);
+  return unpacks ? &kFloat16 : given;
+}
+
+const Encoding* GraphBuilder::given_encoding(int node, int slot) const {
   const std::string& tensor = index_.graph().node(node).input(slot);
   return request_.encodings.find_use(
       {.node = keys_.key(node), .slot = static_cast<std::size_t>(slot)}, tensor);
@@ -232,15 +242,22 @@ const Encoding* GraphBuilder::encoding_of(int node, int slot) const {
 std::string GraphBuilder::constant(int node, int slot, const Layout& layout) {
   const std::string& tensor = index_.graph().node(node).input(slot);
   const Encoding* encoding = encoding_of(node, slot);
-  const bool own_use = encoding != request_.encodings.find(tensor);
+  const Encoding* given = given_encoding(node, slot);
+  const bool own_use = given != request_.encodings.find(tensor);
+  const bool unpacks = encoding != given;
+  if (unpacks) {
+    unpacked_.insert(tensor);
+  }
   const std::string key = tensor + "\n" + (own_use ? keys_.key(node) : "") + "\n" +
-                          std::to_string(own_use ? slot : 0) + "\n" + layout_name(layout);
+                          std::to_string(own_use ? slot : 0) + "\n" + layout_name(layout) +
+                          (unpacks ? "\nfloat16" : "");
   const auto found = constants_.find(key);
   if (found != constants_.end()) {
     return found->second;
   }
   ConstantData data = constant_data(request_.model, *index_.constant(tensor), encoding,
-                                    own_use ? nullptr : request_.encodings.codes(tensor), layout);
+                                    own_use || unpacks ? nullptr : request_.encodings.codes(tensor),
+                                    layout, unpacks ? given : nullptr);
   std::string name = tensor;
   if (by_name_.contains(tensor) || index_.is_graph_output(tensor)) {
     name = names_.fresh(tensor + "_" + (own_use ? keys_.key(node) : layout_name(layout)));

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -56,7 +57,8 @@ class GraphBuilder {
   [[nodiscard]] std::string in_layout(const std::string& tensor, const Layout& layout);
   /// The constant that a node reads in a slot, in this layout and in the encoding of this use.
   [[nodiscard]] std::string constant(int node, int slot, const Layout& layout);
-  [[nodiscard]] const Encoding* encoding_of(int node, int slot) const;
+  /// The encoding of a constant in this use, null if it has none.
+  [[nodiscard]] const Encoding* encoding_of(int node, int slot);
   /// Is the tensor inside a super group?
   [[nodiscard]] bool is_inner(const std::string& tensor) const {
     return request_.inner.contains(tensor);
@@ -102,6 +104,7 @@ class GraphBuilder {
   };
 
   void add_inputs();
+  [[nodiscard]] const Encoding* given_encoding(int node, int slot) const;
   void number_groups();
   [[nodiscard]] std::vector<Form>& forms(const std::string& tensor);
   [[nodiscard]] std::string name_for(const std::string& tensor, const Layout& layout);
@@ -125,6 +128,7 @@ class GraphBuilder {
   std::map<std::string, std::string> constants_{};  ///< by tensor, use and layout
   std::vector<int> group_of_node_{};
   std::unordered_set<int> absorbed_{};
+  std::set<std::string> unpacked_{};
   int node_ = -1;
   bool named_ = false;  ///< has the node's name been given to an operator?
 };

@@ -97,6 +97,7 @@ LoweredGraph GraphBuilder::finish() {
   remove_unread();
   LoweredGraph result{.places = places(), .groups = group_of_op_};
   result.graph = std::move(graph_);
+  result.unpacked.assign(unpacked_.begin(), unpacked_.end());
   return result;
 }
 

@@ -26,6 +26,9 @@ struct LowerRequest {
   const EncodingTable& encodings;
   const std::unordered_set<std::string>& inner;  ///< tensors inside super groups: no encoding
   std::vector<NodeOp> nodes{};                   ///< by node of the main graph
+  /// May weights have a float scale a block? A DLC can't hold them: beside float activations they
+  /// become float16, with the rounding of their codes.
+  bool block_scales = true;
 };
 
 /// Where a tensor of the model is in the lowered graph.
@@ -40,6 +43,8 @@ struct LoweredGraph {
   std::map<std::string, TensorPlace> places{};
   /// By operator of the graph: number of its super group, -1 for none.
   std::vector<int> groups{};
+  /// Weights in blocks that became float16.
+  std::vector<std::string> unpacked{};
 };
 
 /// Writes an adapted model in QNN operators. Spatial operators compute channels last; the layout
