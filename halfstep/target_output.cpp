@@ -38,7 +38,7 @@ std::string operand_text(const qnn::Graph& graph, const std::string& name) {
     for (std::size_t i = 0; i < tensor->dims.size(); ++i) {
       text += (i == 0 ? "" : ", ") + std::to_string(tensor->dims[i]);
     }
-    text += "]";
+    text += ']';
   }
   return text;
 }
@@ -53,7 +53,7 @@ std::string refusal_text(const qnn::Graph& graph, const qnn::OpVerdict& verdict)
   for (std::size_t i = 0; i < op.outputs.size(); ++i) {
     text += (i == 0 ? "" : "; ") + operand_text(graph, op.outputs[i]);
   }
-  text += ")";
+  text += ')';
   for (const std::string& message : verdict.messages) {
     text += "\n    said: " + message;
   }

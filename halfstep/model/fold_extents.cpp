@@ -52,18 +52,30 @@ struct Arithmetic {
 double divide(double a, double b) { return b == 0 ? 0 : a / b; }
 
 constexpr std::array kArithmetic = {
-    Arithmetic{"Add", [](double a, double b) { return a + b; }},
-    Arithmetic{"Sub", [](double a, double b) { return a - b; }},
-    Arithmetic{"Mul", [](double a, double b) { return a * b; }},
-    Arithmetic{"Div", divide},
-    Arithmetic{"Min", [](double a, double b) { return std::min(a, b); }},
-    Arithmetic{"Max", [](double a, double b) { return std::max(a, b); }},
-    Arithmetic{"Mod", [](double a, double b) { return b == 0 ? 0 : a - b * std::floor(a / b); }},
-    Arithmetic{"Equal", [](double a, double b) { return a == b ? 1.0 : 0.0; }, true},
-    Arithmetic{"Greater", [](double a, double b) { return a > b ? 1.0 : 0.0; }, true},
-    Arithmetic{"Less", [](double a, double b) { return a < b ? 1.0 : 0.0; }, true},
-    Arithmetic{"And", [](double a, double b) { return a != 0 && b != 0 ? 1.0 : 0.0; }, true},
-    Arithmetic{"Or", [](double a, double b) { return a != 0 || b != 0 ? 1.0 : 0.0; }, true},
+    Arithmetic{.op = "Add", .function = [](double a, double b) { return a + b; }},
+    Arithmetic{.op = "Sub", .function = [](double a, double b) { return a - b; }},
+    Arithmetic{.op = "Mul", .function = [](double a, double b) { return a * b; }},
+    Arithmetic{.op = "Div", .function = divide},
+    Arithmetic{.op = "Min", .function = [](double a, double b) { return std::min(a, b); }},
+    Arithmetic{.op = "Max", .function = [](double a, double b) { return std::max(a, b); }},
+    Arithmetic{
+        .op = "Mod",
+        .function = [](double a, double b) { return b == 0 ? 0 : a - b * std::floor(a / b); }},
+    Arithmetic{.op = "Equal",
+               .function = [](double a, double b) { return a == b ? 1.0 : 0.0; },
+               .truth = true},
+    Arithmetic{.op = "Greater",
+               .function = [](double a, double b) { return a > b ? 1.0 : 0.0; },
+               .truth = true},
+    Arithmetic{.op = "Less",
+               .function = [](double a, double b) { return a < b ? 1.0 : 0.0; },
+               .truth = true},
+    Arithmetic{.op = "And",
+               .function = [](double a, double b) { return a != 0 && b != 0 ? 1.0 : 0.0; },
+               .truth = true},
+    Arithmetic{.op = "Or",
+               .function = [](double a, double b) { return a != 0 || b != 0 ? 1.0 : 0.0; },
+               .truth = true},
 };
 
 /// One of them is a single number, or both have the same shape.
@@ -116,13 +128,13 @@ struct UnaryRow {
   Unary function;
 };
 constexpr std::array kUnary = {
-    UnaryRow{"Neg", [](double x) { return -x; }},
-    UnaryRow{"Abs", [](double x) { return std::fabs(x); }},
-    UnaryRow{"Floor", [](double x) { return std::floor(x); }},
-    UnaryRow{"Ceil", [](double x) { return std::ceil(x); }},
-    UnaryRow{"Sqrt", [](double x) { return std::sqrt(x); }},
-    UnaryRow{"Not", [](double x) { return x == 0 ? 1.0 : 0.0; }},
-    UnaryRow{"Identity", [](double x) { return x; }},
+    UnaryRow{.op = "Neg", .function = [](double x) { return -x; }},
+    UnaryRow{.op = "Abs", .function = [](double x) { return std::fabs(x); }},
+    UnaryRow{.op = "Floor", .function = [](double x) { return std::floor(x); }},
+    UnaryRow{.op = "Ceil", .function = [](double x) { return std::ceil(x); }},
+    UnaryRow{.op = "Sqrt", .function = [](double x) { return std::sqrt(x); }},
+    UnaryRow{.op = "Not", .function = [](double x) { return x == 0 ? 1.0 : 0.0; }},
+    UnaryRow{.op = "Identity", .function = [](double x) { return x; }},
 };
 
 // ---- lists --------------------------------------------------------------------------------------
@@ -189,9 +201,9 @@ Result range(const Inputs& in) {
   if (!(count <= static_cast<double>(kMostNumbers))) {
     return std::nullopt;
   }
-  std::vector<double> values;
-  for (double i = 0; i < count; ++i) {
-    values.push_back(start + i * step);
+  std::vector<double> values(count > 0 ? static_cast<std::size_t>(count) : 0);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = start + static_cast<double>(i) * step;
   }
   return list_of(std::move(values), in[0]->type);
 }

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <limits>
 #include <string>
-#include <utility>
 
 #include "halfstep/core/half.h"
 #include "halfstep/core/quantize.h"

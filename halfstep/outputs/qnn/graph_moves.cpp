@@ -16,7 +16,7 @@ void GraphBuilder::add(std::string type, std::vector<std::string> inputs,
                        std::vector<std::string> outputs, std::vector<Param> params,
                        std::string_view suffix) {
   const bool main = suffix.empty() && !named_ && node_ >= 0;
-  std::string base = node_ >= 0 ? keys_.key(node_) : outputs.front();
+  const std::string base = node_ >= 0 ? keys_.key(node_) : outputs.front();
   Op op{.name =
             main ? base : names_.fresh(base + "_" + (suffix.empty() ? type : std::string(suffix))),
         .type = std::move(type),

@@ -1,8 +1,6 @@
 #include "halfstep/outputs/qnn/lower.h"
 
-#include <optional>
 #include <unordered_set>
-#include <utility>
 
 #include "halfstep/outputs/qnn/node_context.h"
 #include "halfstep/support/error.h"

@@ -3,7 +3,6 @@
 #include <cstring>
 
 #include "halfstep/model/op_facts.h"
-#include "halfstep/outputs/qnn/constant_data.h"
 #include "halfstep/support/error.h"
 
 namespace halfstep::qnn {

@@ -1,6 +1,5 @@
 #include "halfstep/outputs/qnn/tensor_type.h"
 
-#include <algorithm>
 #include <optional>
 #include <variant>
 #include <vector>

@@ -1,20 +1,17 @@
 // Activations, and Softmax.
-#include <array>
-#include <limits>
 #include <utility>
 
-#include "halfstep/model/op_facts.h"
 #include "halfstep/outputs/qnn/families/families.h"
 
 namespace halfstep::qnn {
 namespace {
 
 /// Operations of ElementWiseNeuron.
-enum : std::uint32_t { kHardSigmoid = 2, kHardSwish = 3, kSoftplus = 7 };
+constexpr std::uint32_t kHardSigmoid = 2, kHardSwish = 3, kSoftplus = 7;
 
 /// Layout with `axis` of the tensor stored last: as it is there, as the model has it, else moved.
 Layout with_last(const NodeContext& context, std::int64_t axis) {
-  const Layout there = context.graph.preferred(context.in(0));
+  Layout there = context.graph.preferred(context.in(0));
   if (!there.empty() && there.back() == axis) {
     return there;
   }

@@ -1,5 +1,4 @@
 // Operators of one or more inputs that broadcast.
-#include <algorithm>
 #include <cmath>
 #include <utility>
 

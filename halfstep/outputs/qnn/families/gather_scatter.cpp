@@ -3,8 +3,6 @@
 #include <cstring>
 #include <utility>
 
-#include "halfstep/model/op_facts.h"
-#include "halfstep/outputs/qnn/constant_data.h"
 #include "halfstep/outputs/qnn/families/families.h"
 
 namespace halfstep::qnn {
@@ -17,7 +15,8 @@ std::string indices(const NodeContext& context, int slot,
   if (!context.is_constant(slot)) {
     return context.operand(slot);
   }
-  std::vector<std::int64_t> values = *context.integers("indices", slot);
+  const std::vector<std::int64_t> values =
+      context.integers("indices", slot).value_or(std::vector<std::int64_t>());
   if (std::none_of(values.begin(), values.end(), [](std::int64_t value) { return value < 0; })) {
     return context.operand(slot);
   }

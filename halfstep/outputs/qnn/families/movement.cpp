@@ -123,6 +123,7 @@ void lower_transpose(const NodeContext& context) {
 void lower_concat(const NodeContext& context) {
   const Layout layout = context.shared_layout();
   std::vector<std::string> inputs;
+  inputs.reserve(static_cast<std::size_t>(context.node.input_size()));
   for (int slot = 0; slot < context.node.input_size(); ++slot) {
     inputs.push_back(context.operand(slot, layout));
   }

@@ -1,9 +1,7 @@
 // Normalizations.
-#include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "halfstep/model/op_facts.h"
 #include "halfstep/outputs/qnn/families/families.h"
 #include "halfstep/outputs/qnn/families/fitted.h"
 

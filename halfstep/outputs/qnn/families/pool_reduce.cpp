@@ -48,7 +48,7 @@ Layout without_axes(const Layout& layout, const std::vector<std::int64_t>& axes)
 
 /// The operand's layout with `axis` last.
 Layout axis_last(const NodeContext& context, std::int64_t axis) {
-  const Layout there = context.graph.preferred(context.in(0));
+  Layout there = context.graph.preferred(context.in(0));
   if (there.back() == axis) {
     return there;
   }
@@ -90,6 +90,7 @@ void lower_reduce(const NodeContext& context) {
     return;
   }
   std::vector<std::uint32_t> stored;
+  stored.reserve(axes.size());
   for (const std::int64_t axis : axes) {
     stored.push_back(static_cast<std::uint32_t>(stored_axis(layout, axis)));
   }
@@ -124,9 +125,9 @@ void lower_top_k(const NodeContext& context) {
   if (context.attribute("largest", std::int64_t{1}) == 0) {
     params.push_back({.name = "largest", .value = false});
   }
-  std::string values = context.wants(0)
-                           ? graph.result(context.out(), layout)
-                           : graph.temporary(context.in(0) + "_top", context.operand_type(0), dims);
+  const std::string values =
+      context.wants(0) ? graph.result(context.out(), layout)
+                       : graph.temporary(context.in(0) + "_top", context.operand_type(0), dims);
   const std::string base = context.wants(1) ? context.out(1) : values;
   const std::string counted = graph.temporary(base + "_uint32", {.type = DataType::uint32}, dims);
   graph.add(context.op, {context.operand(0, layout)}, {values, counted}, std::move(params));
