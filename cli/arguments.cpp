@@ -204,7 +204,10 @@ HelpPage help_page(const CLI::App& app) {
   HelpPage page{.usage = "halfstep", .description = app.get_description()};
   if (app.get_parent() != nullptr) {
     page.usage += " " + full_name(app);
-    page.footer = app.get_name() == "quantize" || app.get_name() == "verify" || !all_commands(app).empty() ? kExitCodes : "";
+    page.footer =
+        app.get_name() == "quantize" || app.get_name() == "verify" || !all_commands(app).empty()
+            ? kExitCodes
+            : "";
   }
   if (!all_commands(app).empty()) {
     page.usage += " COMMAND [OPTIONS]";

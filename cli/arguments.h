@@ -65,9 +65,9 @@ struct VerifyArguments {
   std::string arch{};
   std::string dumps{};
   std::string tensors = "outputs";
-  int samples = 0;      ///< 0: all
+  int samples = 0;  ///< 0: all
   std::string fail_on{};
-  int threads = 0;      ///< 0: chosen by the command
+  int threads = 0;  ///< 0: chosen by the command
   std::string qnn_libs{};
   std::string onnxruntime{};
 };

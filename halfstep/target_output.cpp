@@ -121,12 +121,11 @@ void write_target_dlc(const qnn::LoweredGraph& lowered, const Target& target,
 
 void note_unpacked(const qnn::LoweredGraph& lowered, Diagnostics& diagnostics) {
   for (const std::string& tensor : lowered.unpacked) {
-    diagnostics.push_back({.severity = Severity::note,
-                           .rule = "lower/blocks-as-float16",
-                           .subject = tensor,
-                           .message = "weight '" + tensor +
-                                      "' has a float scale a block, which a DLC can't hold: it is "
-                                      "float16 there, with the rounding of its codes"});
+    diagnostics.push_back(
+        {.severity = Severity::note,
+         .rule = "lower/blocks-as-float16",
+         .subject = tensor,
+         .message = "weight '" + tensor + "' has a float scale a block: in the DLC it is float16"});
   }
 }
 
