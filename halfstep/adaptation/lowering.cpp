@@ -25,13 +25,18 @@ std::string attribute_text(const onnx::NodeProto& node, const std::string& name)
                                                         : attribute->s();
 }
 
-/// alpha = beta = 1 and the first matrix as it is.
-bool is_plain_gemm(const onnx::NodeProto& node) {
+/// alpha = beta = 1
+bool has_unit_factors(const onnx::NodeProto& node) {
   const auto is_one = [&node](std::string_view name) {
     const onnx::AttributeProto* attribute = find_attribute(node, name);
     return attribute == nullptr || attribute->f() == 1.0F;
   };
-  return is_one("alpha") && is_one("beta") && int_attribute(node, "transA", 0) == 0;
+  return is_one("alpha") && is_one("beta");
+}
+
+/// And the first matrix as it is.
+bool is_plain_gemm(const onnx::NodeProto& node) {
+  return has_unit_factors(node) && int_attribute(node, "transA", 0) == 0;
 }
 
 /// One filter per input channel.
@@ -70,6 +75,7 @@ bool holds(const GraphIndex& graph, const onnx::NodeProto& node, const Lowering&
       });
   return constants && attributes && (!row.depthwise || is_depthwise(graph, node)) &&
          (!row.plain_gemm || is_plain_gemm(node)) &&
+         (!row.unit_factors || has_unit_factors(node)) &&
          (!row.blocks || (weight != nullptr && in_blocks(*weight)));
 }
 

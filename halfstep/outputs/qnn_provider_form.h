@@ -23,11 +23,11 @@ namespace halfstep {
 void shape_for_qnn_provider(Model& model, EncodingTable& table, Diagnostics& diagnostics);
 
 /// Gives inner tensors of super groups a Q/DQ pair where the provider would refuse the model
-/// without: behind an operator with weights per channel, in front of PRelu, LeakyRelu or HardSwish
-/// (what ends with Relu or Clip it fuses by itself). The pair covers the values that the end of the
-/// group can show. The chip fuses the group and ignores it. Call after shape_for_qnn_provider().
+/// without: behind an operator with weights per channel, in front of PRelu, LeakyRelu or HardSwish,
+/// and of a Relu or Clip that the codes of the group's end do not imply. The pair covers the values
+/// that the end of the group can show. The chip fuses the group and ignores it. Call after
+/// shape_for_qnn_provider(). Returns the names of these tensors.
 /// Source: measured with onnxruntime-qnn 2.7.0 and, for the fusion, on the emulator.
-/// Returns the names of these tensors.
 [[nodiscard]] std::set<std::string> pair_inner_tensors(const Model& model,
                                                        const std::unordered_set<std::string>& inner,
                                                        EncodingTable& table,

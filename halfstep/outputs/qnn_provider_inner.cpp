@@ -60,7 +60,11 @@ class InnerPairs {
     if (end == nullptr || end->is_float() || end->scale.size() != 1 || !is_integer(end->dtype)) {
       return;
     }
-    if (reader.op_type() == "HardSwish") {
+    if (reader.op_type() == "Relu") {
+      give_before_relu(tensor, reader, *end);
+    } else if (reader.op_type() == "Clip") {
+      give_before_clip(tensor, reader, *end);
+    } else if (reader.op_type() == "HardSwish") {
       set(tensor, reader, *end, before_hard_swish(range_of(*end)));
     } else if (reader.op_type() == "LeakyRelu") {
       const onnx::AttributeProto* alpha = find_attribute(reader, "alpha");
@@ -76,6 +80,32 @@ class InnerPairs {
   [[nodiscard]] const std::set<std::string>& given() const noexcept { return given_; }
 
  private:
+  /// The provider fuses a Relu that the end's encoding implies: no code stands for less than 0.
+  void give_before_relu(const std::string& tensor, const onnx::NodeProto& reader,
+                        const Encoding& end) {
+    if (range_of(end).low < 0) {
+      Encoding inner = end;
+      inner.zero_point = {static_cast<std::int64_t>(info(end.dtype).lowest)};
+      set(tensor, reader, std::move(inner));
+    }
+  }
+
+  /// The same for a Clip: no code stands for a value outside its bounds.
+  void give_before_clip(const std::string& tensor, const onnx::NodeProto& reader,
+                        const Encoding& end) {
+    const auto bound = [&](int slot, double otherwise) {
+      const onnx::TensorProto* value =
+          slot < reader.input_size() ? index_.constant(reader.input(slot)) : nullptr;
+      return value == nullptr ? otherwise : static_cast<double>(model_.floats(*value).at(0));
+    };
+    const Range range = range_of(end);
+    const double half_step = end.scale[0] / 2;
+    if (range.low < bound(1, range.low) - half_step ||
+        range.high > bound(2, range.high) + half_step) {
+      set(tensor, reader, end);
+    }
+  }
+
   [[nodiscard]] bool has_channel_weight(const onnx::NodeProto& node) const {
     const std::optional<WeightFacts> facts = op_facts(node).weight;
     if (!facts || facts->slot >= node.input_size()) {
@@ -94,6 +124,11 @@ class InnerPairs {
                    .zero_point = {static_cast<std::int64_t>(info(end.dtype).lowest) +
                                   std::llround(-range.low / scale)},
                    .origin = Origin::adapted};
+    set(tensor, reader, std::move(inner));
+  }
+
+  void set(const std::string& tensor, const onnx::NodeProto& reader, Encoding inner) {
+    inner.origin = Origin::adapted;
     table_.set(tensor, std::move(inner));
     given_.insert(tensor);
     diagnostics_.push_back(

@@ -208,7 +208,7 @@ FixedEncoding read_fixed(const TypeNames& names, const JsonReader& reader) {
 
 Lowering read_lowering(const TypeNames& names, const JsonReader& reader) {
   reader.allow_only({"onnx", "domain", "op", "rank", "constant_inputs", "attributes", "weight_rank",
-                     "depthwise", "plain_gemm", "blocks", "variadic", "operands", "activations",
+                     "depthwise", "plain_gemm", "unit_factors", "blocks", "variadic", "operands", "activations",
                      "source"});
   Lowering lowering{.onnx = reader.texts("onnx"),
                     .domain = reader.text_or("domain", ""),
@@ -217,6 +217,7 @@ Lowering read_lowering(const TypeNames& names, const JsonReader& reader) {
                     .constant_inputs = integers<int>(reader, "constant_inputs"),
                     .depthwise = reader.flag_or("depthwise", false),
                     .plain_gemm = reader.flag_or("plain_gemm", false),
+                    .unit_factors = reader.flag_or("unit_factors", false),
                     .blocks = reader.flag_or("blocks", false),
                     .variadic = reader.flag_or("variadic", false),
                     .operands = integers<int>(reader, "operands"),

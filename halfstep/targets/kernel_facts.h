@@ -103,6 +103,7 @@ struct Lowering {
   std::optional<int> weight_rank{};                              ///< rank of input 1
   bool depthwise = false;       ///< group = input channels = output channels
   bool plain_gemm = false;      ///< alpha = beta = 1, transA = 0
+  bool unit_factors = false;    ///< alpha = beta = 1
   bool blocks = false;          ///< the weight has an encoding per block or LPBQ
   bool variadic = false;        ///< every input is an operand of the first operand's kind
   std::vector<int> operands{};  ///< ONNX input of each operand; empty: as they come

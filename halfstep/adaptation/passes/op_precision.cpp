@@ -341,7 +341,7 @@ class PrecisionSelector {
     }
     const std::string& tensor = state_.node(node).output(static_cast<int>(output));
     Encoding chosen = activation_as(*wish, type);
-    if (fix_encoding(node, tensor, type, chosen)) {
+    if (fix_encoding(node, tensor, type, *wish, chosen)) {
       types.outputs[output] = std::move(chosen);
       return;
     }
@@ -362,7 +362,8 @@ class PrecisionSelector {
   }
 
   /// Replaces the encoding of an output that the target fixes. True if it did.
-  bool fix_encoding(int node, const std::string& tensor, KernelType type, Encoding& chosen) {
+  bool fix_encoding(int node, const std::string& tensor, KernelType type, const Encoding& wish,
+                    Encoding& chosen) {
     const auto& all = state_.target.kernels()->fixed_encodings;
     const auto fixed = std::find_if(all.begin(), all.end(), [&](const FixedEncoding& entry) {
       return entry.op == lowered(node).op() && entry.type == type;
@@ -376,6 +377,12 @@ class PrecisionSelector {
                     .origin = Origin::adapted};
     if (wanted.scale == chosen.scale && chosen.zero_point == wanted.zero_point) {
       return false;
+    }
+    if (wish.dtype != wanted.dtype) {
+      // The user's type stays, a Convert away.
+      report_change(node, tensor, wish, wanted, false);
+      chosen = wanted;
+      return true;
     }
     const RealRange own = real_range(chosen), given = real_range(wanted);
     const double step = chosen.scale[0];

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -127,10 +128,37 @@ class StaticEncoder {
     const Encoding* first = state_.result.find(tensor);
     if (first == nullptr) {
       state_.result.set(tensor, *chosen);
-    } else if (!(*first == *chosen)) {
-      state_.result.set_use({.node = state_.keys.key(node), .slot = static_cast<std::size_t>(slot)},
-                            *chosen);
+    } else if (!same_numbers(*first, *chosen)) {
+      use_copy(node, slot, *chosen);
     }
+  }
+
+  /// A reader that needs another encoding gets a constant of its own, shared by all that need the
+  /// same.
+  void use_copy(int node, int slot, const Encoding& chosen) {
+    const std::string& tensor = state_.node(node).input(slot);
+    std::vector<std::pair<Encoding, std::string>>& copies = copies_[tensor];
+    auto copy = std::find_if(copies.begin(), copies.end(), [&chosen](const auto& made) {
+      return same_numbers(made.first, chosen);
+    });
+    if (copy == copies.end()) {
+      const onnx::TensorProto& constant = *state_.graph.constant(tensor);
+      const std::vector<float> values = state_.model.floats(constant);
+      std::string name =
+          state_.names.fresh(tensor + "_" + std::string(halfstep::name(chosen.dtype)));
+      add_floats(name, shape_of(constant), values);
+      state_.result.set(name, chosen);
+      copy = copies.insert(copies.end(), {chosen, std::move(name)});
+    }
+    state_.editor.set_input(node, slot, copy->second);
+  }
+
+  void add_floats(const std::string& name, const Shape& shape, const std::vector<float>& values) {
+    std::vector<std::byte> bytes(values.size() * sizeof(float));
+    if (!values.empty()) {
+      std::memcpy(bytes.data(), values.data(), bytes.size());
+    }
+    state_.editor.add_initializer(name, Dtype::float32, shape, std::move(bytes));
   }
 
   /// Model type -> user's type -> selected type, for a constant that ends as float: a copy of it
@@ -144,11 +172,7 @@ class StaticEncoder {
     const std::vector<float> rounded = rounded_values(values, shape, mapping);
     const std::string name =
         state_.names.fresh(tensor + "_" + std::string(halfstep::name(user.dtype)));
-    std::vector<std::byte> bytes(rounded.size() * sizeof(float));
-    if (!rounded.empty()) {
-      std::memcpy(bytes.data(), rounded.data(), bytes.size());
-    }
-    state_.editor.add_initializer(name, Dtype::float32, shape, std::move(bytes));
+    add_floats(name, shape, rounded);
     state_.editor.set_input(node, slot, name);
     state_.result.set(name, chosen);
     state_.note("adapt/static-float", tensor,
@@ -165,6 +189,7 @@ class StaticEncoder {
   }
 
   AdaptationState& state_;
+  std::map<std::string, std::vector<std::pair<Encoding, std::string>>> copies_{};  // by constant
 };
 
 }  // namespace

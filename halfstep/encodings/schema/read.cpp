@@ -110,12 +110,35 @@ class FileReader {
       file_.names.push_back(name);
       FileEntry parsed = read(name, json);
       parsed.where = where;
+      remark_unknown_keys(json, parsed);
       const auto tensor = find(name);
       if (tensor) {
         store(parsed, *tensor);
       }
     } catch (const Error& error) {
       remember(name, where, error);
+    }
+  }
+
+  /// Other tools may add keys of their own; one that looks like a known key is a slip.
+  static void remark_unknown_keys(const Json& json, FileEntry& entry) {
+    static const std::vector<std::string> kKnown = {
+        "name", "output_dtype", "y_scale", "y_zero_point", "axis", "block_size",
+        "per_block_int_scale", "per_channel_float_scale", "offset", "scale", "bw", "bitwidth",
+        "dtype", "enc_type", "is_sym", "is_symmetric", "min", "max", "compressed_bw",
+        "zero_point_shift", "input_dtype"};
+    if (!json.is_object()) {
+      return;
+    }
+    for (const auto& [key, value] : json.items()) {
+      if (std::find(kKnown.begin(), kKnown.end(), key) != kKnown.end()) {
+        continue;
+      }
+      const std::string closest = closest_match(key, kKnown);
+      const bool slip = !closest.empty() && !json.contains(closest);
+      entry.remark(slip ? Severity::warning : Severity::note, "encodings/unknown-key",
+                   "key \"" + key + "\" is unknown and says nothing" +
+                       (slip ? "; did you mean \"" + closest + "\"?" : ""));
     }
   }
 
