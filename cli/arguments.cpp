@@ -311,6 +311,23 @@ std::string plain_words(const std::string& message) {
   return message;
 }
 
+/// Option names may be written with "_" or "-" between their words.
+std::string with_known_separators(const std::string& word, const CLI::App& root) {
+  const std::string name = word.substr(0, word.find('='));
+  if (!name.starts_with("--") || known_to_a_command(name, root)) {
+    return word;
+  }
+  for (const char separator : {'-', '_'}) {
+    std::string other = name;
+    std::replace_if(
+        other.begin() + 2, other.end(), [](char c) { return c == '-' || c == '_'; }, separator);
+    if (known_to_a_command(other, root)) {
+      return other + word.substr(name.size());
+    }
+  }
+  return word;
+}
+
 /// Pages print "--option" with one typographic dash, or one and a hyphen; whoever copies the line
 /// means the option. Only options that a command has.
 std::string with_plain_dashes(const std::string& word, const CLI::App& root) {
@@ -322,7 +339,7 @@ std::string with_plain_dashes(const std::string& word, const CLI::App& root) {
       return known_to_a_command(plain.substr(0, plain.find('=')), root) ? plain : word;
     }
   }
-  return word;
+  return with_known_separators(word, root);
 }
 
 /// The last one first, as the parser takes them.

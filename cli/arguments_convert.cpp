@@ -96,6 +96,9 @@ void add_convert_command(CLI::App& root, QuantizeArguments& a, std::vector<Subco
   add_own_libraries(*app, a, "Target");
   app->add_option("-o,--output_path,--output-path,--output", a.output,
                   "the adapted model: ONNX with Q/DQ, or, of a name that ends in .dlc, a DLC")
+      ->check([](const std::string& path) {
+        return path.empty() ? std::string("an empty name; leave -o out to have one chosen") : "";
+      })
       ->type_name("FILE")
       ->group("Result");
   app->add_option("--dlc", a.dlc, "the same as a DLC, beside an ONNX file")

@@ -66,6 +66,18 @@ void run_passes(AdaptationState& state) {
   }
 }
 
+/// Where passes were left out, tensors keep what their kernel writes, or what was asked for.
+void complete(AdaptationState& state) {
+  for (const std::string& tensor : state.graph.tensor_names()) {
+    const Encoding* wished = state.requested.find(tensor);
+    if (state.result.find(tensor) != nullptr || state.inner.contains(tensor) || wished == nullptr ||
+        (state.graph.consumers(tensor).empty() && !state.graph.is_graph_output(tensor))) {
+      continue;
+    }
+    state.result.set(tensor, *wished);
+  }
+}
+
 void count(AdaptationState& state, std::size_t first) {
   for (std::size_t i = first; i < state.diagnostics.size(); ++i) {
     const std::string& rule = state.diagnostics[i].rule;
@@ -132,6 +144,9 @@ AdaptResult adapt(Model& model, EncodingTable requested, const Target& target,
   groups.reserve_names(state.names);
   try {
     run_passes(state);
+    if (!options.skip.empty()) {
+      complete(state);
+    }
     mark_groups(model, state);
     state.editor.apply();
   } catch (...) {

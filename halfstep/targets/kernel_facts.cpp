@@ -208,8 +208,8 @@ FixedEncoding read_fixed(const TypeNames& names, const JsonReader& reader) {
 
 Lowering read_lowering(const TypeNames& names, const JsonReader& reader) {
   reader.allow_only({"onnx", "domain", "op", "rank", "constant_inputs", "attributes", "weight_rank",
-                     "depthwise", "plain_gemm", "unit_factors", "blocks", "variadic", "operands", "activations",
-                     "source"});
+                     "depthwise", "plain_gemm", "unit_factors", "blocks", "variadic", "operands",
+                     "activations", "source"});
   Lowering lowering{.onnx = reader.texts("onnx"),
                     .domain = reader.text_or("domain", ""),
                     .op = reader.text("op"),

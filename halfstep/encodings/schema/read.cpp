@@ -122,11 +122,27 @@ class FileReader {
 
   /// Other tools may add keys of their own; one that looks like a known key is a slip.
   static void remark_unknown_keys(const Json& json, FileEntry& entry) {
-    static const std::vector<std::string> kKnown = {
-        "name", "output_dtype", "y_scale", "y_zero_point", "axis", "block_size",
-        "per_block_int_scale", "per_channel_float_scale", "offset", "scale", "bw", "bitwidth",
-        "dtype", "enc_type", "is_sym", "is_symmetric", "min", "max", "compressed_bw",
-        "zero_point_shift", "input_dtype"};
+    static const std::vector<std::string> kKnown = {"name",
+                                                    "output_dtype",
+                                                    "y_scale",
+                                                    "y_zero_point",
+                                                    "axis",
+                                                    "block_size",
+                                                    "per_block_int_scale",
+                                                    "per_channel_float_scale",
+                                                    "offset",
+                                                    "scale",
+                                                    "bw",
+                                                    "bitwidth",
+                                                    "dtype",
+                                                    "enc_type",
+                                                    "is_sym",
+                                                    "is_symmetric",
+                                                    "min",
+                                                    "max",
+                                                    "compressed_bw",
+                                                    "zero_point_shift",
+                                                    "input_dtype"};
     if (!json.is_object()) {
       return;
     }

@@ -95,7 +95,8 @@ const Shape& GraphBuilder::shape(const std::string& tensor) {
     throw Error(ErrorKind::unsupported,
                 "tensor '" + tensor + "' has the extents " +
                     (found ? to_text(*found) : std::string("(unknown)")) +
-                    ", and QNN graphs are static; fix the extents of the model's inputs");
+                    ", and QNN graphs are static; give the extents of the model's inputs (-d NAME "
+                    "1,3,224,224), or write an ONNX file (-o out.onnx)");
   }
   return shapes_.emplace(tensor, *found).first->second;
 }
