@@ -1,7 +1,5 @@
 #include "halfstep/target_output.h"
 
-#include <utility>
-
 #include "halfstep/outputs/qnn/dlc_record.h"
 #include "halfstep/outputs/qnn/graph_text.h"
 #include "halfstep/support/error.h"

@@ -177,15 +177,15 @@ std::int64_t clamped(double given, std::int64_t extent, bool backward) {
 Result slice(const Inputs& in) {
   if (in.size() < 3 || in[0] == nullptr || in[1] == nullptr || in[2] == nullptr ||
       in[0]->shape.size() != 1 || in[1]->values.size() != 1 || in[2]->values.size() != 1 ||
-      (in.size() > 4 && in[4] == nullptr)) {
+      (in.size() > 4 && (in[4] == nullptr || in[4]->values.size() != 1))) {
     return std::nullopt;
   }
-  const double step = in.size() > 4 ? in[4]->values.at(0) : 1;
+  const auto step = in.size() > 4 ? static_cast<std::int64_t>(in[4]->values[0]) : 1;
   const auto extent = static_cast<std::int64_t>(in[0]->values.size());
   const std::int64_t end = clamped(in[2]->values[0], extent, step < 0);
   std::vector<double> values;
   for (std::int64_t i = clamped(in[1]->values[0], extent, step < 0);
-       step != 0 && (step > 0 ? i < end : i > end); i += static_cast<std::int64_t>(step)) {
+       step != 0 && (step > 0 ? i < end : i > end); i += step) {
     values.push_back(in[0]->values[static_cast<std::size_t>(i)]);
   }
   return list_of(std::move(values), in[0]->type);
@@ -193,11 +193,12 @@ Result slice(const Inputs& in) {
 
 Result range(const Inputs& in) {
   if (in.size() != 3 || in[0] == nullptr || in[1] == nullptr || in[2] == nullptr ||
-      in[2]->values.at(0) == 0) {
+      in[0]->values.size() != 1 || in[1]->values.size() != 1 || in[2]->values.size() != 1 ||
+      in[2]->values[0] == 0) {
     return std::nullopt;
   }
-  const double start = in[0]->values.at(0), step = in[2]->values[0];
-  const double count = std::ceil((in[1]->values.at(0) - start) / step);
+  const double start = in[0]->values[0], step = in[2]->values[0];
+  const double count = std::ceil((in[1]->values[0] - start) / step);
   if (!(count <= static_cast<double>(kMostNumbers))) {
     return std::nullopt;
   }
