@@ -22,8 +22,8 @@ Recipes with float16 tensors ("f16") are shown, not judged: on this target they 
 Version 1.0.0 is what the simulation computes. Files 2.0.0 add int32 biases, which the simulation
 and most of the tool's Q/DQ models leave float: rounding them moves single values over a rounding
 threshold, and layers behind multiply that. The recipe with biases in its Q/DQ model shows the same
-distance for both. With --same-biases the tool's Q/DQ models get the biases of the file that halfstep
-reads, so that both say the same.
+distance for both. With --same-biases the tool's Q/DQ models get the biases of the file that
+halfstep reads, so that both say the same.
 """
 
 import argparse

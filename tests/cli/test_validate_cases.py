@@ -1,4 +1,4 @@
-"""Qualcomm's validator accepts every operator of every adapted model, and their DLCs are written."""
+"""Qualcomm's validator accepts every operator of all adapted models; their DLCs are written."""
 
 import importlib.util
 from pathlib import Path
