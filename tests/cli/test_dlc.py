@@ -51,7 +51,7 @@ def test_the_worker_is_no_command_for_users(halfstep):
 
 
 def test_members_are_a_sound_zip_archive():
-    """Any zip tool opens what halfstep writes: checksums are right, not so in the library's file."""
+    """Any zip tool opens what halfstep writes: its checksums are right."""
     import zipfile
 
     with zipfile.ZipFile(DATA / "conv_relu.dlc") as archive:
