@@ -10,7 +10,6 @@
 namespace halfstep {
 namespace {
 
-constexpr std::string_view kConvert = "Convert";
 constexpr std::size_t kMostErrors = 20;
 
 }  // namespace
@@ -84,9 +83,9 @@ void AdaptationState::throw_errors(std::string_view pass) const {
 
 bool is_convert(const onnx::NodeProto& node) {
   const std::string* mark = find_metadata(node, kOpKey);
-  return mark != nullptr && *mark == kConvert;
+  return mark != nullptr && *mark == kConvertMark;
 }
 
-void mark_convert(onnx::NodeProto& node) { set_metadata(node, kOpKey, kConvert); }
+void mark_convert(onnx::NodeProto& node) { set_metadata(node, kOpKey, kConvertMark); }
 
 }  // namespace halfstep

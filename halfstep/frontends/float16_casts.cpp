@@ -6,6 +6,7 @@
 
 #include "halfstep/model/graph_editor.h"
 #include "halfstep/model/graph_index.h"
+#include "halfstep/model/node_metadata.h"
 #include "halfstep/model/op_facts.h"
 
 namespace halfstep {
@@ -23,9 +24,20 @@ class CastFolder {
       }
     }
     editor_.apply();
+    for (const onnx::NodeProto& node : model_.graph().node()) {
+      keep_float32(node);
+    }
   }
 
  private:
+  /// What a Convert of an earlier adaptation reads without an encoding was decided to be float32.
+  void keep_float32(const onnx::NodeProto& node) {
+    const std::string* mark = find_metadata(node, kOpKey);
+    if (mark != nullptr && *mark == kConvertMark && table_.find(node.input(0)) == nullptr) {
+      table_.set(node.input(0), {.dtype = Dtype::float32, .origin = Origin::model});
+    }
+  }
+
   [[nodiscard]] bool is_cast(int node, int to) const {
     const onnx::NodeProto& proto = index_.graph().node(node);
     return is_onnx_domain(proto) && proto.op_type() == "Cast" && proto.input_size() == 1 &&

@@ -12,6 +12,8 @@ inline constexpr std::string_view kOpKey = "halfstep.op";        ///< what an ad
 inline constexpr std::string_view kGroupKey = "halfstep.group";  ///< nodes that run as one share it
 inline constexpr std::string_view kGroupOpKey = "halfstep.group_op";  ///< what the group computes
 
+/// Value of kOpKey: an Identity that goes from one encoding to another.
+inline constexpr std::string_view kConvertMark = "Convert";
 /// Value of kOpKey: a QuantizeLinear inside a super group, for an engine that asks for it; no
 /// encoding of the model.
 inline constexpr std::string_view kInnerPairMark = "InnerPair";
