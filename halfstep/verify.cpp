@@ -8,7 +8,7 @@
 
 #include "halfstep/convert.h"
 #include "halfstep/engines/qnn/check_graph.h"
-#include "halfstep/engines/qnn/client.h"
+#include "halfstep/engines/qnn/library.h"
 #include "halfstep/model/graph_index.h"
 #include "halfstep/model/values.h"
 #include "halfstep/support/error.h"
@@ -37,11 +37,12 @@ struct Subject {
 
 Subject make_subject(const Model& simulation, Engine& engine, const VerifyRequest& request,
                      Progress& progress, Diagnostics& diagnostics) {
-  TargetChoice choice{.backend = request.backend, .arch = request.arch};
+  const TargetChoice choice{.backend = request.backend, .arch = request.arch};
   if (request.dlc.empty()) {
     QuantizeResult result =
         convert(simulation.clone(), &engine,
                 {.target = choice, .threads = request.threads, .graph = {.keep = true}}, progress);
+    require(result.lowered.has_value(), "the model has no graph in the target's operators");
     std::erase_if(result.diagnostics,
                   [](const Diagnostic& d) { return d.severity == Severity::note; });
     diagnostics = std::move(result.diagnostics);
@@ -102,6 +103,7 @@ class Verification {
         tensors_(verified_tensors(subject_.lowered, request.tensors)) {
     result_.target = subject_.target;
     result_.bound = request.bound.value_or(AgreementBound{});
+    result_.rows.reserve(tensors_.size());
     for (const VerifiedTensor& tensor : tensors_) {
       result_.rows.push_back({.tensor = tensor.name,
                               .op_name = tensor.op_name,

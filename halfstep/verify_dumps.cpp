@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstdint>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -13,12 +12,10 @@
 #include <utility>
 
 #include "halfstep/calibration/byte_stream.h"
-#include "halfstep/calibration/cast.h"
 #include "halfstep/calibration/npy.h"
 #include "halfstep/engines/feed.h"
 #include "halfstep/engines/qnn/check_graph.h"
 #include "halfstep/support/error.h"
-#include "halfstep/support/file.h"
 #include "halfstep/verify_values.h"
 
 namespace halfstep {
@@ -58,9 +55,9 @@ std::string sanitized(std::string name) {
 
 /// "1568 bytes (ufixed8 [1, 14, 14, 8]) or 6272 (float32)"
 std::string expected_sizes(const VerifiedTensor& tensor, std::size_t own, std::size_t floats) {
-  std::string text = std::to_string(own) + " bytes (" +
-                     std::string(qnn::name_of(tensor.stored.type)) + " " +
-                     to_text(stored_extents(tensor.stored)) + ")";
+  const std::string text = std::to_string(own) + " bytes (" +
+                           std::string(qnn::name_of(tensor.stored.type)) + " " +
+                           to_text(stored_extents(tensor.stored)) + ")";
   return own == floats ? text : text + " or " + std::to_string(floats) + " (float32)";
 }
 
@@ -166,7 +163,7 @@ std::optional<fs::path> Dumps::file_of(std::size_t sample, const VerifiedTensor&
     }
     for (const char* ending : {".raw", "_native.raw", ".npy"}) {
       std::error_code error;
-      const fs::path file = folder + name + ending;
+      fs::path file = folder + name + ending;
       if (fs::is_regular_file(file, error)) {
         return file;
       }

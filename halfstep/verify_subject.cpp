@@ -8,6 +8,7 @@
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "halfstep/engines/qnn/check_graph.h"
 #include "halfstep/model/model.h"
@@ -59,6 +60,22 @@ qnn::Tensor without_data(const qnn::Tensor& tensor) {
           .quantization = tensor.quantization};
 }
 
+/// The operator that computes what `op` writes: before Reshapes and Transposes that the lowering
+/// put in, whose operands are no tensors of the model.
+std::size_t computing_op(const qnn::Graph& graph, std::size_t op,
+                         const std::unordered_map<std::string, std::size_t>& writer,
+                         const std::unordered_set<std::string>& named) {
+  while (graph.ops[op].type == "Reshape" || graph.ops[op].type == "Transpose") {
+    const std::string& input = graph.ops[op].inputs.front();
+    const auto before = writer.find(input);
+    if (named.contains(input) || before == writer.end() || before->second >= op) {
+      break;
+    }
+    op = before->second;
+  }
+  return op;
+}
+
 /// Every tensor of the model that an operator of the graph writes.
 std::vector<VerifiedTensor> written_tensors(const qnn::LoweredGraph& lowered) {
   const auto writer = writers(lowered.graph);
@@ -70,6 +87,10 @@ std::vector<VerifiedTensor> written_tensors(const qnn::LoweredGraph& lowered) {
       places.try_emplace(tensor.name, qnn::TensorPlace{.name = tensor.name});
     }
   }
+  std::unordered_set<std::string> named;
+  for (const auto& [name, place] : places) {
+    named.insert(place.name);
+  }
   std::vector<VerifiedTensor> found;
   for (const auto& [name, place] : places) {
     const auto op = writer.find(place.name);
@@ -77,14 +98,15 @@ std::vector<VerifiedTensor> written_tensors(const qnn::LoweredGraph& lowered) {
     if (op == writer.end() || tensor == by_name.end()) {
       continue;
     }
+    const std::size_t computes = computing_op(lowered.graph, op->second, writer, named);
     found.push_back(
         {.name = name,
          .stored = without_data(*tensor->second),
          .layout = place.layout,
          .op = op->second,
-         .op_name = lowered.graph.ops[op->second].name,
-         .op_type = lowered.graph.ops[op->second].type,
-         .group = op->second < lowered.groups.size() ? lowered.groups[op->second] : -1,
+         .op_name = lowered.graph.ops[computes].name,
+         .op_type = lowered.graph.ops[computes].type,
+         .group = computes < lowered.groups.size() ? lowered.groups[computes] : -1,
          .output = tensor->second->kind == qnn::TensorKind::app_read && place.name == name});
   }
   std::ranges::stable_sort(found, [](const VerifiedTensor& a, const VerifiedTensor& b) {

@@ -16,8 +16,8 @@ struct VerifiedTensor {
   qnn::Tensor stored{};   ///< of the graph, without data
   qnn::Layout layout{};   ///< of `stored`; empty: the model's order
   std::size_t op = 0;     ///< of the graph: what writes it
-  std::string op_name{};  ///< its name
-  std::string op_type{};  ///< and type: "Conv2d"
+  std::string op_name{};  ///< what computes it: behind moves of tensors that the model lacks
+  std::string op_type{};  ///< "Conv2d"
   int group = -1;         ///< number of its super group
   bool output = false;    ///< of the graph
 };

@@ -1,8 +1,8 @@
-#include "halfstep/verify.h"
-
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ TEST(VerifyValues, CodesRoundHalfToEvenAndSaturate) {
 }
 
 TEST(VerifyValues, WideIntegersMustFit) {
-  const std::int64_t large = 1LL << 40;
+  const std::int64_t large = 1'099'511'627'776;
   std::vector<std::byte> bytes(sizeof(large));
   std::memcpy(bytes.data(), &large, sizeof(large));
   const Tensor sample = make_tensor(Dtype::int64, {1}, bytes);
@@ -87,6 +87,7 @@ qnn::LoweredGraph chain() {
 
 std::vector<std::string> names(const std::vector<VerifiedTensor>& tensors) {
   std::vector<std::string> list;
+  list.reserve(tensors.size());
   for (const VerifiedTensor& tensor : tensors) {
     list.push_back(tensor.name);
   }
@@ -98,6 +99,14 @@ TEST(VerifySubject, AllLeavesOutWhatIsInsideASuperGroup) {
   EXPECT_EQ(names(verified_tensors(chain(), "outputs")), (std::vector<std::string>{"c"}));
   EXPECT_EQ(names(verified_tensors(chain(), "[bd]")), (std::vector<std::string>{"b", "d"}));
   EXPECT_THROW((void)verified_tensors(chain(), "e"), Error);
+}
+
+TEST(VerifySubject, AnUnnamedMoveIsNotWhatComputesATensor) {
+  qnn::LoweredGraph lowered = chain();
+  lowered.graph.ops[1].type = "Transpose";
+  EXPECT_EQ(verified_tensors(lowered, "c").front().op_type, "Transpose");  // of b, a tensor itself
+  lowered.places.erase("b");
+  EXPECT_EQ(verified_tensors(lowered, "c").front().op_type, "Conv2d");
 }
 
 TEST(VerifySubject, TheFirstDepartureHasInputsThatAgree) {
