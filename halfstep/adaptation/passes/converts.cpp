@@ -169,9 +169,27 @@ class ConvertInserter {
     state_.editor.insert_before(to.first_reader, std::move(node));
     state_.converts.push_back({.from = from.name, .to = to.name});
     ++state_.totals.converts;
+    warn_if_ignored(tensor, from.encoding, to.encoding);
     state_.note("adapt/convert", tensor,
                 "tensor '" + tensor + "' is converted from " + describe(from.encoding) + " to " +
                     describe(to.encoding) + " ('" + to.name + "')");
+  }
+
+  /// Measured on HTP: a Convert of 8-bit codes to the same type right behind such an operator has
+  /// no effect.
+  void warn_if_ignored(const std::string& tensor, const Encoding& from, const Encoding& to) {
+    const int producer = state_.graph.producer(tensor);
+    if (producer < 0 || from.dtype != to.dtype || from.is_float()) {
+      return;
+    }
+    const std::string& op = state_.node(producer).op_type();
+    if (op == "DepthToSpace" || op == "SpaceToDepth") {
+      state_.warn("adapt/convert-ignored", tensor,
+                  "tensor '" + tensor + "' behind " + state_.graph.label(producer) + " goes from " +
+                      describe(from) + " to " + describe(to) +
+                      ": the emulator ignores such a Convert; give the operator's input and output "
+                      "one encoding, or the output 16 bits");
+    }
   }
 
   AdaptationState& state_;

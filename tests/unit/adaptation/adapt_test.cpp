@@ -416,5 +416,13 @@ TEST(Adapt, AnOperatorTakesAnyNumberOfOperands) {
             "c: uint8 scale 0.1 zero point 3\ny: uint8 scale 0.1 zero point 4\n");
 }
 
+TEST(Adapt, AConvertThatTheChipIgnoresIsAWarning) {
+  const std::string graph = R"(g (float[1,4,2,2] x) => (float[1,1,4,4] y)
+    { y = DepthToSpace <blocksize = 2> (x) })";
+  EXPECT_EQ(adapted(graph, "x uint8 0.1 0\ny uint8 0.2 0\n").count("adapt/convert-ignored"), 1);
+  EXPECT_EQ(adapted(graph, "x uint8 0.1 0\ny uint8 0.1 0\n").count("adapt/convert-ignored"), 0);
+  EXPECT_EQ(adapted(graph, "x uint8 0.1 0\ny uint16 0.2 0\n").count("adapt/convert-ignored"), 0);
+}
+
 }  // namespace
 }  // namespace halfstep
