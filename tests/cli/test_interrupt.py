@@ -61,12 +61,21 @@ def test_log_progress(halfstep, long_job):
     """Without a terminal: a line now and then."""
     begin = time.monotonic()
     with halfstep.start(*long_job.arguments("--cast-inputs"), stdout=-1, stderr=-1) as process:
+        pause(process)
         lines = [line for line in iter(process.stderr.readline, "") if stop_at(line, process)]
     shown = [line for line in lines if line.startswith("calibrate")]
     assert len(shown) <= 1 + (time.monotonic() - begin) / 5, lines
     assert "/200000" in shown[0]
     assert " left" in shown[0]
     assert "\r" not in "".join(lines)
+
+
+def pause(process) -> None:
+    """Holds the command until a line is due, so that a fast machine can't be done before it."""
+    time.sleep(0.5)
+    process.send_signal(signal.SIGSTOP)
+    time.sleep(6)
+    process.send_signal(signal.SIGCONT)
 
 
 def stop_at(line: str, process) -> bool:
