@@ -84,6 +84,12 @@ void add_verify_command(CLI::App& root, VerifyArguments& a, std::vector<Subcomma
   app->add_option("--simulation", a.simulation, "of a DLC: the Q/DQ model of the same conversion")
       ->type_name("FILE")
       ->group("Input");
+  app->add_option("--arithmetic", a.arithmetic,
+                  "of the simulation: the target's integers where they are known, or plain Q/DQ")
+      ->type_name("target|qdq")
+      ->check(CLI::IsMember({"target", "qdq"}).description(""))
+      ->default_str("target")
+      ->group("Input");
   app->add_option("--float", a.float_model, "the float model, to compare with as well")
       ->type_name("FILE")
       ->group("Input");

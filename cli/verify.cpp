@@ -37,6 +37,7 @@ VerifyRequest request_of(const VerifyArguments& a) {
                         .dumps = a.dumps,
                         .tensors = a.tensors,
                         .samples = static_cast<std::size_t>(a.samples),
+                        .arithmetic = a.arithmetic,
                         .qnn_libraries = a.qnn_libs,
                         .threads = a.threads > 0 ? a.threads : 1};
   if (!a.simulation.empty()) {
@@ -97,6 +98,10 @@ std::string head(const VerifyArguments& a, const VerifyResult& result) {
                            (result.source == "dumps" ? "dumps in " + a.dumps : "emulator")});
   table.add({"simulation", (a.simulation.empty() ? a.model : a.simulation) + ", " + result.engine +
                                " without optimizations"});
+  table.add({"arithmetic", result.arithmetic == "target"
+                               ? "the target's, of " + std::to_string(result.followed) +
+                                     " operators; Q/DQ of the others"
+                               : "Q/DQ"});
   if (!a.float_model.empty()) {
     table.add({"float", a.float_model});
   }

@@ -11,6 +11,7 @@
 #include "halfstep/engines/qnn/library.h"
 #include "halfstep/model/graph_index.h"
 #include "halfstep/model/values.h"
+#include "halfstep/simulation/follow_target.h"
 #include "halfstep/support/error.h"
 #include "halfstep/targets/backend.h"
 #include "halfstep/targets/target.h"
@@ -102,6 +103,11 @@ class Verification {
         subject_(make_subject(simulation, engine, request, progress, result_.diagnostics)),
         tensors_(verified_tensors(subject_.lowered, request.tensors)) {
     result_.target = subject_.target;
+    result_.arithmetic = "qdq";
+    if (request.arithmetic == "target" && Target::load(subject_.target).fixed_point()) {
+      result_.arithmetic = "target";
+      result_.followed = simulation::follow_target(subject_.simulation);
+    }
     result_.bound = request.bound.value_or(AgreementBound{});
     result_.rows.reserve(tensors_.size());
     for (const VerifiedTensor& tensor : tensors_) {
@@ -274,6 +280,8 @@ VerifyResult verify(const Model& simulation, const Model* float_model, SampleSou
                     Engine& engine, const VerifyRequest& request, Progress& progress) {
   require(upper(request.backend) == "HTP",
           "there is no emulator of '" + request.backend + "'; expected --on htp");
+  require(request.arithmetic == "target" || request.arithmetic == "qdq",
+          "there is no arithmetic '" + request.arithmetic + "'; expected target or qdq");
   require(
       request.dlc.empty() || !request.dumps.empty() || request.tensors != "all",
       "a DLC gives back its outputs only; --tensors all needs the Q/DQ file as MODEL, or dumps");

@@ -24,9 +24,12 @@ struct VerifyRequest {
   std::string arch{};           ///< --arch, "v75"; empty: of the DLC, else v75
   /// A DLC that runs as it is. Empty: the simulation is lowered to the target's operators.
   std::filesystem::path dlc{};
-  std::filesystem::path dumps{};          ///< tensors of a device in place of the emulator
-  std::string tensors = "outputs";        ///< see verified_tensors()
-  std::size_t samples = 0;                ///< the first of the data; 0: all
+  std::filesystem::path dumps{};    ///< tensors of a device in place of the emulator
+  std::string tensors = "outputs";  ///< see verified_tensors()
+  std::size_t samples = 0;          ///< the first of the data; 0: all
+  /// "target": with the integer arithmetic of the target where it is known; "qdq": Q/DQ as ONNX
+  /// defines it.
+  std::string arithmetic = "target";
   std::string qnn_libraries{};            ///< --qnn-libs; empty: see qnn::find_libraries
   std::optional<AgreementBound> bound{};  ///< --fail-on; the result says whether it was reached
   int threads = 1;                        ///< of the simulation
@@ -52,9 +55,11 @@ struct VerifyRow {
 };
 
 struct VerifyResult {
-  std::string target{};  ///< "htp_v75"
-  std::string source{};  ///< "emulator" or "dumps"
-  std::string engine{};  ///< of the simulation
+  std::string target{};      ///< "htp_v75"
+  std::string source{};      ///< "emulator" or "dumps"
+  std::string engine{};      ///< of the simulation
+  std::string arithmetic{};  ///< of the simulation: "target" or "qdq"
+  std::size_t followed = 0;  ///< operators that follow the arithmetic of the target
   std::size_t samples = 0;
   AgreementBound bound{};
   std::vector<VerifyRow> rows{};  ///< in the order of the target's operators
@@ -66,7 +71,8 @@ struct VerifyResult {
 [[nodiscard]] Json to_json(const VerifyResult& result);
 
 /// Runs samples on the target's emulator (or takes what a device wrote down), on the simulation
-/// (the Q/DQ model on the engine, without its optimizations) and on the float model, and compares
+/// (the Q/DQ model on the engine, without its optimizations, with the target's integer arithmetic
+/// where it is known: see simulation/follow_target.h) and on the float model, and compares
 /// every tensor that has a counterpart. A tensor departs if it breaks the bound (30 dB unless the
 /// request says otherwise); the first one is the first whose nearest compared tensors before it do
 /// not depart. Tensors that lie in another order are compared in the model's.

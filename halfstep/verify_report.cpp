@@ -65,8 +65,10 @@ Json to_json(const VerifyResult& result) {
              {"type", row.type},
              {"cause", result.cause}};
   }
-  return {{"target", result.target},   {"source", result.source},      {"engine", result.engine},
-          {"samples", result.samples}, {"bound", result.bound.text()}, {"first_departure", first},
+  return {{"target", result.target},      {"source", result.source},
+          {"engine", result.engine},      {"arithmetic", result.arithmetic},
+          {"followed", result.followed},  {"samples", result.samples},
+          {"bound", result.bound.text()}, {"first_departure", first},
           {"tensors", std::move(rows)}};
 }
 

@@ -18,7 +18,8 @@ ALLOWED = {
     "encodings": NUMBERS,
     "targets": NUMBERS,
     "model": NUMBERS,
-    "engines": NUMBERS | {"model"},
+    "simulation": NUMBERS | {"model"},
+    "engines": NUMBERS | {"model", "simulation"},
     "frontends": NUMBERS | {"encodings", "model"},
     "outputs": NUMBERS | {"encodings", "model", "engines"},
     "calibration": NUMBERS | {"encodings", "model", "engines"},
@@ -34,6 +35,7 @@ LIBRARIES = {
     r"unzip\.h|zip\.h|zlib\.h|minizip/": ("halfstep/support/", "halfstep/calibration/"),
     r"onnx/|google/protobuf/": (
         "halfstep/model/",
+        "halfstep/simulation/",
         "halfstep/engines/",
         "halfstep/frontends/",
         "halfstep/calibration/",

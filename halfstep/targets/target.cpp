@@ -229,6 +229,7 @@ Target Target::load(const std::string& name_or_path) {
                    "soc",
                    "integer_only",
                    "float32_is_float16",
+                   "fixed_point",
                    "quantized_ops",
                    "data_movement",
                    "super_groups",
@@ -251,6 +252,7 @@ Target Target::load(const std::string& name_or_path) {
   target.soc_ = read_number(file, "soc");
   target.integer_only_ = file.flag_or("integer_only", false);
   target.float32_is_float16_ = file.flag_or("float32_is_float16", false);
+  target.fixed_point_ = file.flag_or("fixed_point", false);
   require(!file.has("quantized_ops") || !file.has("kernels"),
           file.where() + ": give \"quantized_ops\" or \"kernels\", not both");
   if (file.has("quantized_ops")) {

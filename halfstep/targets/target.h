@@ -77,6 +77,8 @@ class Target {
   [[nodiscard]] bool integer_only() const noexcept { return integer_only_; }
   /// Kernels of float32 tensors compute in float16.
   [[nodiscard]] bool float32_is_float16() const noexcept { return float32_is_float16_; }
+  /// Sums of products of 8-bit codes become codes as halfstep/simulation/fixed_point.h has it.
+  [[nodiscard]] bool fixed_point() const noexcept { return fixed_point_; }
   /// Null if the file has no tables of kernels.
   [[nodiscard]] const KernelFacts* kernels() const noexcept { return kernels_.get(); }
   /// The rule for an operator of the default ONNX domain.
@@ -96,7 +98,7 @@ class Target {
   std::string name_{}, summary_{}, source_{};
   Dtype default_float_ = Dtype::float32;
   int arch_ = 0, soc_ = 0;
-  bool integer_only_ = false, float32_is_float16_ = false;
+  bool integer_only_ = false, float32_is_float16_ = false, fixed_point_ = false;
   std::shared_ptr<const KernelFacts> kernels_{};
   std::map<std::string, OpRule, std::less<>> rules_{};
   std::vector<DataMovementOp> data_movement_{};

@@ -26,6 +26,7 @@ def verify(
     on: str = "htp",
     arch: str | None = None,
     simulation: ModelLike | None = None,
+    arithmetic: str = "target",
     dumps: Path | None = None,
     tensors: str = "outputs",
     samples: int | None = None,
@@ -38,8 +39,8 @@ def verify(
     """Run a model on its target's emulator and compare, tensor by tensor.
 
     Compares what the target computes (on the emulator of Qualcomm's libraries, or what a device
-    wrote down) with the simulation (the Q/DQ model in ONNX Runtime without its optimizations) and
-    with the float model. The command is `halfstep verify`.
+    wrote down) with the simulation (the Q/DQ model in ONNX Runtime without its optimizations, with
+    the integer arithmetic of the target where it is known) and with the float model. The command is `halfstep verify`.
 
     Parameters
     ----------
@@ -55,6 +56,8 @@ def verify(
         "v68" to "v81"; None: that of the DLC, else v75.
     simulation : path, bytes, onnx.ModelProto or Model, optional
         The Q/DQ model of the same conversion; for a DLC only.
+    arithmetic : str
+        Of the simulation: "target", or "qdq" for Q/DQ as ONNX defines it.
     dumps : path, optional
         A folder with Result_0, Result_1, ... of NAME.raw or NAME.npy files, in place of the
         emulator.
@@ -78,7 +81,8 @@ def verify(
     Returns
     -------
     dict
-        "target", "source" ("emulator" or "dumps"), "engine", "samples", "bound", "failed",
+        "target", "source" ("emulator" or "dumps"), "engine", "arithmetic",
+        "followed" (operators that follow the arithmetic of the target), "samples", "bound", "failed",
         "first_departure" (None, or "tensor", "op", "op_type", "type", "cause"), "diagnostics" and
         "tensors": a list in the order of the target's operators, each with "tensor", "op",
         "op_type", "type", "step", "super_group", "output", "values", "target_simulation_db",
@@ -99,6 +103,7 @@ def verify(
     request.arch = "" if arch is None else check_text("arch", arch)
     request.dumps = check_optional_path("dumps", dumps)
     request.tensors = check_text("tensors", tensors)
+    request.arithmetic = check_text("arithmetic", arithmetic)
     if samples is not None:
         request.samples = check_integer("samples", samples, 1, MOST_SAMPLES)
     if fail_on is not None:

@@ -50,6 +50,7 @@ void bind_verify(nb::module_& module) {
       .def_rw("dumps", &VerifyRequest::dumps)
       .def_rw("tensors", &VerifyRequest::tensors)
       .def_rw("samples", &VerifyRequest::samples)
+      .def_rw("arithmetic", &VerifyRequest::arithmetic)
       .def_rw("qnn_libraries", &VerifyRequest::qnn_libraries)
       .def_prop_rw(
           "fail_on", [](const VerifyRequest& r) { return r.bound ? r.bound->text() : ""; },

@@ -125,6 +125,7 @@ OrtSession::OrtSession(std::shared_ptr<Runtime> runtime, Prepared prepared,
       on_value_(options.on_value),
       canceller_(options.progress) {
   Ort::SessionOptions engine_options = session_options(options.threads, prepared_.optimize);
+  engine_options.Add(target_ops_.domain());
   const std::vector<WatchPoint>& points = prepared_.plan.points;
   if (!points.empty()) {
     const bool blocked = std::any_of(points.begin(), points.end(),

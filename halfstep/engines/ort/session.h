@@ -11,6 +11,7 @@
 #include "halfstep/engines/engine.h"
 #include "halfstep/engines/ort/canceller.h"
 #include "halfstep/engines/ort/library.h"
+#include "halfstep/engines/ort/target_ops.h"
 #include "halfstep/engines/ort/watch_graph.h"
 #include "halfstep/engines/ort/watch_op.h"
 
@@ -61,10 +62,11 @@ class OrtSession final : public Session {
   std::vector<std::string> watch_;
   WatchCallback on_value_;
   Canceller canceller_;
-  // The session uses domain, op and sink, so they are declared before it and live longer.
+  // The session uses domains, ops and sink, so they are declared before it and live longer.
   std::unique_ptr<WatchSink> sink_{};
   std::unique_ptr<WatchOp> op_{};
   Ort::CustomOpDomain domain_{nullptr};
+  TargetOps target_ops_{};
   Ort::Session session_{nullptr};
   std::vector<TensorInfo> inputs_{};
   std::vector<TensorInfo> outputs_{};

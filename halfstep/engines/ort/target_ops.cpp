@@ -1,0 +1,176 @@
+#include "halfstep/engines/ort/target_ops.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <span>
+#include <string>
+
+#include "halfstep/simulation/fixed_point.h"
+
+namespace halfstep::ort {
+namespace {
+
+using simulation::Requantizer;
+using Extents = std::vector<std::int64_t>;
+
+std::size_t product(std::span<const std::int64_t> extents) {
+  return std::accumulate(
+      extents.begin(), extents.end(), std::size_t{1},
+      [](std::size_t a, std::int64_t b) { return a * static_cast<std::size_t>(b); });
+}
+
+/// Where an index of a row-major array lies along one axis.
+struct Axis {
+  std::size_t extent = 1;
+  std::size_t inner = 1;
+  [[nodiscard]] std::size_t of(std::size_t index) const { return index / inner % extent; }
+};
+
+Axis axis_of(const Extents& extents, std::int64_t axis) {
+  const auto at = static_cast<std::size_t>(axis);
+  return {.extent = static_cast<std::size_t>(extents.at(at)),
+          .inner = product(std::span(extents).subspan(at + 1))};
+}
+
+float requantized(const Requantizer& requantizer, double unit, float step, bool round,
+                  float value) {
+  const double steps = requantizer.steps(std::nearbyint(static_cast<double>(value) / unit));
+  return static_cast<float>((round ? std::floor(steps + 0.5) : steps) * step);
+}
+
+std::string text(std::string_view name) { return std::string(name); }
+
+}  // namespace
+
+void RequantizeKernel::Compute(OrtKernelContext* context) const {
+  const Ort::KernelContext kernel(context);
+  const Ort::ConstValue input = kernel.GetInput(0);
+  const Extents shape = input.GetTensorTypeAndShapeInfo().GetShape();
+  const std::size_t count = product(shape);
+  const float* from = input.GetTensorData<float>();
+  float* to = kernel.GetOutput(0, shape.data(), shape.size()).GetTensorMutableData<float>();
+  if (kernel.GetInputCount() > 1 && kernel.GetInput(1) != nullptr) {
+    const Ort::ConstValue factors = kernel.GetInput(1);
+    const std::size_t known = factors.GetTensorTypeAndShapeInfo().GetElementCount();
+    const float* factor = factors.GetTensorData<float>();
+    const std::size_t columns = static_cast<std::size_t>(shape.back());
+    const std::size_t rows =
+        shape.size() > 1 ? static_cast<std::size_t>(shape[shape.size() - 2]) : 1;
+    for (std::size_t i = 0; i < count; ++i) {
+      // Matrices of fewer leading axes are repeated.
+      const std::size_t at = (i / (rows * columns) * columns + i % columns) % known;
+      const double worth = static_cast<double>(unit[0]) * static_cast<double>(factor[at]);
+      to[i] = requantized(Requantizer(worth, step), worth, step, round, from[i]);
+    }
+    return;
+  }
+  std::vector<Requantizer> requantizers;
+  for (const float worth : unit) {
+    requantizers.emplace_back(worth, step);
+  }
+  const Axis channels = axis_of(shape, axis);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t channel = unit.size() == 1 ? 0 : channels.of(i);
+    to[i] = requantized(requantizers.at(channel), unit[channel], step, round, from[i]);
+  }
+}
+
+void SecondOperandKernel::Compute(OrtKernelContext* context) const {
+  const Ort::KernelContext kernel(context);
+  const Ort::ConstValue input = kernel.GetInput(0);
+  const Extents shape = input.GetTensorTypeAndShapeInfo().GetShape();
+  const auto columns = static_cast<std::size_t>(shape.back());
+  const std::size_t matrix = columns * static_cast<std::size_t>(shape.at(shape.size() - 2));
+  Extents factors = shape;
+  factors.at(factors.size() - 2) = 1;
+  const float* from = input.GetTensorData<float>();
+  float* to = kernel.GetOutput(0, shape.data(), shape.size()).GetTensorMutableData<float>();
+  float* factor = kernel.GetOutput(1, factors.data(), factors.size()).GetTensorMutableData<float>();
+  const std::size_t count = product(shape);
+  std::vector<double> codes(matrix);
+  for (std::size_t start = 0; start < count; start += matrix) {
+    std::transform(from + start, from + start + matrix, codes.begin(), [this](float value) {
+      return std::nearbyint(static_cast<double>(value) / static_cast<double>(step));
+    });
+    const simulation::SecondOperand second = simulation::second_operand(codes, columns);
+    for (std::size_t i = 0; i < matrix; ++i) {
+      to[start + i] = static_cast<float>(second.codes[i] * second.factor[i % columns] * step);
+    }
+    for (std::size_t i = 0; i < columns; ++i) {
+      factor[start / matrix * columns + i] = static_cast<float>(second.factor[i]);
+    }
+  }
+}
+
+void NormKernel::Compute(OrtKernelContext* context) const {
+  const Ort::KernelContext kernel(context);
+  const Ort::ConstValue input = kernel.GetInput(0);
+  const Extents shape = input.GetTensorTypeAndShapeInfo().GetShape();
+  const auto row = static_cast<std::size_t>(shape.back());
+  const auto in_steps = [&](std::size_t slot) {
+    const Ort::ConstValue value = kernel.GetInput(slot);
+    const float* from = value.GetTensorData<float>();
+    std::vector<double> steps(from, from + value.GetTensorTypeAndShapeInfo().GetElementCount());
+    for (double& one : steps) {
+      one /= step;
+    }
+    return steps;
+  };
+  const std::vector<double> gamma = in_steps(1);
+  const bool has_beta = kernel.GetInputCount() > 2 && kernel.GetInput(2) != nullptr;
+  const std::vector<double> beta = has_beta ? in_steps(2) : std::vector<double>();
+  const float* from = input.GetTensorData<float>();
+  float* to = kernel.GetOutput(0, shape.data(), shape.size()).GetTensorMutableData<float>();
+  std::vector<double> codes(row);
+  std::vector<double> result(row);
+  const double code_epsilon = epsilon / (static_cast<double>(scale) * scale);
+  for (std::size_t start = 0; start < product(shape); start += row) {
+    std::transform(from + start, from + start + row, codes.begin(),
+                   [this](float x) { return std::nearbyint(x / static_cast<double>(scale)); });
+    (centred ? simulation::layer_norm : simulation::rms_norm)(codes, code_epsilon, gamma, beta,
+                                                              result);
+    std::transform(result.begin(), result.end(), to + start,
+                   [this](double code) { return static_cast<float>(code * step); });
+  }
+}
+
+// Kernels are owned by ONNX Runtime, which deletes them through CustomOpBase.
+void* RequantizeOp::CreateKernel(const OrtApi&, const OrtKernelInfo* info) const {
+  const Ort::ConstKernelInfo facts(info);
+  auto kernel = std::make_unique<RequantizeKernel>();
+  kernel->unit = facts.GetAttributes<float>(text(simulation::kUnit).c_str());
+  kernel->axis = facts.GetAttribute<std::int64_t>(text(simulation::kAxis).c_str());
+  kernel->step = facts.GetAttribute<float>(text(simulation::kStep).c_str());
+  kernel->round = facts.GetAttribute<std::int64_t>(text(simulation::kRound).c_str()) != 0;
+  return kernel.release();
+}
+
+void* SecondOperandOp::CreateKernel(const OrtApi&, const OrtKernelInfo* info) const {
+  auto kernel = std::make_unique<SecondOperandKernel>();
+  kernel->step = Ort::ConstKernelInfo(info).GetAttribute<float>(text(simulation::kStep).c_str());
+  return kernel.release();
+}
+
+template <bool centred>
+void* NormOp<centred>::CreateKernel(const OrtApi&, const OrtKernelInfo* info) const {
+  const Ort::ConstKernelInfo facts(info);
+  auto kernel = std::make_unique<NormKernel>();
+  kernel->centred = centred;
+  kernel->step = facts.GetAttribute<float>(text(simulation::kStep).c_str());
+  kernel->scale = facts.GetAttribute<float>(text(simulation::kScale).c_str());
+  kernel->epsilon = facts.GetAttribute<float>(text(simulation::kEpsilon).c_str());
+  return kernel.release();
+}
+
+TargetOps::TargetOps() : domain_(text(simulation::kDomain).c_str()) {
+  domain_.Add(&requantize_);
+  domain_.Add(&second_operand_);
+  domain_.Add(&layer_norm_);
+  domain_.Add(&rms_norm_);
+}
+
+}  // namespace halfstep::ort

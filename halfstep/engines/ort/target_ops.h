@@ -1,0 +1,90 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <onnxruntime_cxx_api.h>
+
+#include "halfstep/simulation/target_ops.h"
+
+/// Runs the operators of the domain halfstep.target: arithmetic is that of halfstep/simulation.
+namespace halfstep::ort {
+
+struct RequantizeKernel {
+  std::vector<float> unit{};
+  std::int64_t axis = 0;
+  float step = 0;
+  bool round = true;
+  void Compute(OrtKernelContext* context) const;  // NOLINT(readability-identifier-naming)
+};
+
+struct SecondOperandKernel {
+  float step = 0;
+  void Compute(OrtKernelContext* context) const;  // NOLINT(readability-identifier-naming)
+};
+
+struct NormKernel {
+  bool centred = true;  ///< LayerNorm, not RmsNorm
+  float step = 0;
+  float scale = 0;
+  float epsilon = 0;
+  void Compute(OrtKernelContext* context) const;  // NOLINT(readability-identifier-naming)
+};
+
+// NOLINTBEGIN(readability-identifier-naming): names that CustomOpBase calls
+template <typename Op, typename Kernel>
+struct FloatOp : Ort::CustomOpBase<Op, Kernel> {
+  ONNXTensorElementDataType GetInputType(std::size_t) const {
+    return ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT;
+  }
+  ONNXTensorElementDataType GetOutputType(std::size_t) const {
+    return ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT;
+  }
+};
+
+struct RequantizeOp final : FloatOp<RequantizeOp, RequantizeKernel> {
+  void* CreateKernel(const OrtApi& api, const OrtKernelInfo* info) const;
+  const char* GetName() const { return simulation::kRequantize.data(); }
+  std::size_t GetInputTypeCount() const { return 2; }
+  std::size_t GetOutputTypeCount() const { return 1; }
+  OrtCustomOpInputOutputCharacteristic GetInputCharacteristic(std::size_t index) const {
+    return index == 0 ? INPUT_OUTPUT_REQUIRED : INPUT_OUTPUT_OPTIONAL;
+  }
+};
+
+struct SecondOperandOp final : FloatOp<SecondOperandOp, SecondOperandKernel> {
+  void* CreateKernel(const OrtApi& api, const OrtKernelInfo* info) const;
+  const char* GetName() const { return simulation::kSecondOperand.data(); }
+  std::size_t GetInputTypeCount() const { return 1; }
+  std::size_t GetOutputTypeCount() const { return 2; }
+};
+
+template <bool centred>
+struct NormOp final : FloatOp<NormOp<centred>, NormKernel> {
+  void* CreateKernel(const OrtApi& api, const OrtKernelInfo* info) const;
+  const char* GetName() const {
+    return (centred ? simulation::kLayerNorm : simulation::kRmsNorm).data();
+  }
+  std::size_t GetInputTypeCount() const { return 3; }
+  std::size_t GetOutputTypeCount() const { return 1; }
+  OrtCustomOpInputOutputCharacteristic GetInputCharacteristic(std::size_t index) const {
+    return index < 2 ? INPUT_OUTPUT_REQUIRED : INPUT_OUTPUT_OPTIONAL;
+  }
+};
+// NOLINTEND(readability-identifier-naming)
+
+/// The operators of the domain; must outlive the sessions that use it.
+class TargetOps {
+ public:
+  TargetOps();
+  [[nodiscard]] const Ort::CustomOpDomain& domain() const noexcept { return domain_; }
+
+ private:
+  RequantizeOp requantize_{};
+  SecondOperandOp second_operand_{};
+  NormOp<true> layer_norm_{};
+  NormOp<false> rms_norm_{};
+  Ort::CustomOpDomain domain_;
+};
+
+}  // namespace halfstep::ort

@@ -1,0 +1,84 @@
+#include "halfstep/simulation/fixed_point.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace halfstep::simulation {
+namespace {
+
+constexpr double kLargestMultiplier = 0.125;  ///< in units of 2^15: 12 bits
+constexpr int kFractionBits = 15;
+
+/// Largest shift s >= 0 with m * 2^s < 1/8; 0 if there is none.
+int shift_of(double m) {
+  int exponent = 0;
+  (void)std::frexp(m, &exponent);  // m in [2^(exponent - 1), 2^exponent)
+  // m * 2^s < 2^-3 as soon as exponent + s <= -3.
+  return std::max(0, -3 - exponent);
+}
+
+}  // namespace
+
+Requantizer::Requantizer(double unit, double step) noexcept {
+  const double m = unit / step;
+  const int shift = shift_of(m);
+  shrink_ = std::ldexp(1.0, -shift);
+  half_ = m < kLargestMultiplier && shift > 0 ? 0.5 : 0.0;
+  scale_ = std::ldexp(std::nearbyint(std::ldexp(m, shift + kFractionBits)), -kFractionBits);
+}
+
+double Requantizer::steps(double sum) const noexcept {
+  return (std::floor(sum * shrink_) + half_) * scale_;
+}
+
+SecondOperand second_operand(std::span<const double> codes, std::size_t columns) {
+  SecondOperand result{.codes = {codes.begin(), codes.end()},
+                       .factor = std::vector<double>(columns, 1.0)};
+  for (std::size_t i = 0; i < codes.size(); ++i) {
+    double& factor = result.factor[i % columns];
+    factor = std::max({factor, codes[i] / 127, codes[i] / -128});
+  }
+  for (std::size_t i = 0; i < codes.size(); ++i) {
+    const double factor = result.factor[i % columns];
+    if (factor > 1) {
+      // Codes are integers, so a quotient is a tie or far from one: ties must not fall to noise.
+      constexpr double kTie = 0.5 + 1e-9;
+      result.codes[i] = std::clamp(std::floor(codes[i] / factor + kTie), -128.0, 127.0);
+    }
+  }
+  return result;
+}
+
+void layer_norm(std::span<const double> codes, double epsilon, std::span<const double> gamma,
+                std::span<const double> beta, std::span<double> output) {
+  const auto count = static_cast<double>(codes.size());
+  const double mean = std::reduce(codes.begin(), codes.end(), 0.0) / count;
+  double variance = epsilon;
+  for (const double code : codes) {
+    variance += (code - mean) * (code - mean) / count;
+  }
+  constexpr int kBits = 14;
+  const double factor = std::ldexp(std::floor(std::ldexp(1 / std::sqrt(variance), kBits)), -kBits);
+  constexpr double kHalf = 0.51;
+  for (std::size_t i = 0; i < codes.size(); ++i) {
+    output[i] = std::floor((codes[i] - mean) * factor * gamma[i] + kHalf) +
+                (beta.empty() ? 0 : std::nearbyint(beta[i]));
+  }
+}
+
+void rms_norm(std::span<const double> codes, double epsilon, std::span<const double> gamma,
+              std::span<const double> beta, std::span<double> output) {
+  double power = 0;
+  for (const double code : codes) {
+    power += code * code;
+  }
+  constexpr double kScale = 1.0003;
+  constexpr double kShift = 0.045;
+  const double factor = kScale / std::sqrt(power / static_cast<double>(codes.size()) + epsilon);
+  for (std::size_t i = 0; i < codes.size(); ++i) {
+    output[i] = std::floor(codes[i] * factor * gamma[i] + (beta.empty() ? 0 : beta[i]) + kShift);
+  }
+}
+
+}  // namespace halfstep::simulation

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+/// The fixed-point arithmetic of Hexagon processors (v73 and later) on 8-bit codes. Source:
+/// measured on the emulator of QNN 2.51 (v73, v75, v79, v81 agree; v68 and v69 compute
+/// differently): codes in, codes out, nothing else was looked at.
+namespace halfstep::simulation {
+
+/// How a sum of products becomes an output code.
+///
+///   a: the exact sum of products of codes without zero points, and the bias code
+///   m = unit / step: output steps one count of `a` is worth
+///   s = max(0, largest integer with m * 2^s < 1/8)
+///   M = round(m * 2^(s + 15)), a multiplier of 12 bits where s > 0
+///   steps(a) = (floor(a / 2^s) + 1/2) * M / 2^15; without the 1/2 where s = 0
+///   code = clamp(floor(steps(a) + 1/2) + zero_point)
+///
+/// Plain rounding of a * m gives another code for about 2 sums of 100, one step away.
+class Requantizer {
+ public:
+  /// `unit`: what one count of the sum is worth; `step`: what one output code is worth. Both
+  /// positive and finite, in the same unit.
+  Requantizer(double unit, double step) noexcept;
+  /// steps(a) of the formula above.
+  [[nodiscard]] double steps(double sum) const noexcept;
+
+ private:
+  double shrink_;  ///< 2^-s
+  double half_;    ///< 1/2, or 0
+  double scale_;   ///< M / 2^15
+};
+
+/// A matrix [rows, columns] of codes without zero point, row-major, that is the second operand of a
+/// product of two activations. The processor multiplies by signed 8-bit numbers, so a column that
+/// leaves them is rounded again:
+///
+///   r = max(1, largest / 127, -smallest / 128), by column
+///   result = floor(code / r + 1/2)
+///
+/// and a count of its products is worth r times as much.
+struct SecondOperand {
+  std::vector<double> codes{};   ///< as the input
+  std::vector<double> factor{};  ///< r, by column
+};
+[[nodiscard]] SecondOperand second_operand(std::span<const double> codes, std::size_t columns);
+
+/// One row of LayerNorm on 8-bit codes.
+///
+///   mean, variance: of the codes c of the row, exact
+///   r = floor(2^14 / sqrt(variance + epsilon / scale^2)) / 2^14
+///   code = floor((c - mean) * r * gamma / step + 0.51) + round(beta / step)
+///
+/// so beta is rounded to whole output codes. Gives 93 to 99 of 100 codes of the emulator, the
+/// others one step away. `epsilon` is in units of codes^2 (epsilon / scale^2), `gamma` and `beta`
+/// in units of output codes. Output: codes without zero point, not clamped.
+void layer_norm(std::span<const double> codes, double epsilon, std::span<const double> gamma,
+                std::span<const double> beta, std::span<double> output);
+
+/// One row of RmsNorm on 8-bit codes, which rounds down:
+///
+///   code = floor(c / sqrt(mean(c^2) + epsilon) * gamma * 1.0003 + beta + 0.045)
+///
+/// Gives 98.7 to 99.2 of 100 codes of the emulator, the others one step away. Units as layer_norm.
+void rms_norm(std::span<const double> codes, double epsilon, std::span<const double> gamma,
+              std::span<const double> beta, std::span<double> output);
+
+}  // namespace halfstep::simulation

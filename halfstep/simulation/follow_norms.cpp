@@ -1,0 +1,62 @@
+#include <optional>
+#include <string>
+
+#include "halfstep/model/op_facts.h"
+#include "halfstep/simulation/follow.h"
+#include "halfstep/simulation/target_ops.h"
+
+namespace halfstep::simulation {
+namespace {
+
+float float_attribute(const onnx::NodeProto& node, std::string_view name, float fallback) {
+  const onnx::AttributeProto* attribute = find_attribute(node, name);
+  return attribute == nullptr ? fallback : attribute->f();
+}
+
+bool over_last_axis(const Following& following, const onnx::NodeProto& norm) {
+  const std::int64_t axis = int_attribute(norm, "axis", -1);
+  const std::optional<Shape> shape = following.index.type(norm.input(0)).shape;
+  return axis == -1 || (shape && axis == static_cast<std::int64_t>(shape->size()) - 1);
+}
+
+void follow_norm(Following& following, int i) {
+  const onnx::NodeProto& norm = following.node(i);
+  const std::optional<Codes> operand = following.operand(norm.input(0));
+  const int quantize = following.only_reader(norm.output(0));
+  if (norm.input_size() < 2 || norm.output_size() != 1 || !over_last_axis(following, norm) ||
+      !operand || !operand->is_activation() || quantize < 0 ||
+      following.node(quantize).op_type() != "QuantizeLinear") {
+    return;
+  }
+  const std::optional<Codes> result = following.result(following.node(quantize));
+  if (!result || !result->is_activation()) {
+    return;
+  }
+  TargetNode node(norm.op_type() == "LayerNormalization" ? kLayerNorm : kRmsNorm,
+                  following.names.fresh(norm.output(0) + "_norm"));
+  for (const std::string& input : norm.input()) {
+    node.input(input);
+  }
+  constexpr float kDefaultEpsilon = 1e-5F;
+  node.output(norm.output(0))
+      .set(kStep, result->scales[0])
+      .set(kScale, operand->scales[0])
+      .set(kEpsilon, float_attribute(norm, "epsilon", kDefaultEpsilon));
+  following.editor.insert_before(i, node.take());
+  following.editor.remove_node(i);
+  ++following.followed;
+}
+
+}  // namespace
+
+void follow_norms(Following& following) {
+  for (int i = 0; i < following.model.graph().node_size(); ++i) {
+    const onnx::NodeProto& node = following.node(i);
+    if (is_onnx_domain(node) &&
+        (node.op_type() == "LayerNormalization" || node.op_type() == "RMSNormalization")) {
+      follow_norm(following, i);
+    }
+  }
+}
+
+}  // namespace halfstep::simulation

@@ -1,0 +1,221 @@
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "halfstep/model/op_facts.h"
+#include "halfstep/simulation/follow.h"
+#include "halfstep/simulation/target_ops.h"
+
+namespace halfstep::simulation {
+namespace {
+
+constexpr std::array<std::string_view, 4> kFused = {"Relu", "Clip", "PRelu", "HardSwish"};
+
+struct Product {
+  int node = 0;
+  std::string sums{};             ///< its result, with the bias
+  std::vector<float> unit{};      ///< one, or one a channel
+  std::int64_t axis = 0;          ///< of the channels in `sums`
+  std::optional<float> second{};  ///< step of a second operand that is an activation
+};
+
+/// Codes that sums become.
+struct Result {
+  float step = 0;
+  bool round = true;    ///< nothing between the sums and their codes but clamping
+  int dequantize = -1;  ///< makes values of the codes again
+};
+
+bool is_convolution(const onnx::NodeProto& op) {
+  return op.op_type() == "Conv" || op.op_type() == "ConvTranspose";
+}
+
+/// Which activations the backend fuses. Source: measured (pairs of operators, v73 to v81).
+bool is_fused(const onnx::NodeProto& product, const onnx::NodeProto& next) {
+  const std::string& type = next.op_type();
+  const bool known = std::ranges::find(kFused, type) != kFused.end();
+  const bool clamps = type == "Relu" || type == "Clip";
+  return known && (product.op_type() != "ConvTranspose" || clamps);
+}
+
+bool is_weight(const Codes& codes) {
+  return codes.is_byte() || codes.type == onnx::TensorProto::INT4 ||
+         codes.type == onnx::TensorProto::UINT4 || codes.type == onnx::TensorProto::INT2 ||
+         codes.type == onnx::TensorProto::UINT2;
+}
+
+class Products {
+ public:
+  explicit Products(Following& following) : following_(following) {}
+
+  void follow(int i) {
+    const std::optional<Product> product = product_at(i);
+    if (!product) {
+      return;
+    }
+    const std::optional<Result> result = result_of(*product, product->sums);
+    if (!result) {
+      return;
+    }
+    const std::string exact = following_.names.fresh(product->sums + "_exact");
+    const std::optional<std::string> factor =
+        product->second ? std::optional(insert_second(*product)) : std::nullopt;
+    insert(*product, *result, exact, product->sums, factor);
+    following_.editor.set_output(following_.index.producer(product->sums), product->sums, exact);
+    follow_behind(*product, *result, exact, factor);
+    ++following_.followed;
+  }
+
+ private:
+  [[nodiscard]] const onnx::NodeProto& node(int i) const { return following_.node(i); }
+
+  [[nodiscard]] std::optional<Product> product_at(int i) const {
+    const onnx::NodeProto& op = node(i);
+    if (!is_onnx_domain(op) ||
+        !(is_convolution(op) || op.op_type() == "Gemm" || op.op_type() == "MatMul")) {
+      return std::nullopt;
+    }
+    const std::optional<Codes> first = following_.operand(op.input(0));
+    const std::optional<Codes> second = following_.operand(op.input(1));
+    if (!first || !second || !first->is_activation() || !is_weight(*second)) {
+      return std::nullopt;
+    }
+    Product product{.node = i, .sums = op.output(0)};
+    if (!set_unit(product, op, *first, *second)) {
+      return std::nullopt;
+    }
+    if (!is_convolution(op)) {
+      product.sums = with_bias(product.sums);
+    }
+    return product;
+  }
+
+  [[nodiscard]] bool set_unit(Product& product, const onnx::NodeProto& op, const Codes& first,
+                              const Codes& second) const {
+    if (!following_.is_constant_operand(op.input(1))) {
+      if (op.op_type() != "MatMul" || !second.is_activation()) {
+        return false;
+      }
+      product.second = second.scales[0];
+    }
+    const OpFacts facts = op_facts(op);
+    const std::optional<Shape> weight = following_.index.type(op.input(1)).shape;
+    const std::optional<Shape> result = following_.index.type(op.output(0)).shape;
+    if (!facts.weight || facts.weight->slot != 1 || !weight || weight->size() < 2 ||
+        (!is_convolution(op) && !result)) {
+      return false;
+    }
+    // Groups of ConvTranspose share the scales of a weight channel.
+    const std::int64_t channels = normalized_axis(facts.weight->channel_axis, weight->size());
+    if (second.scales.size() > 1 &&
+        (second.axis != channels || facts.weight->channel_repeat != 1)) {
+      return false;
+    }
+    product.axis = is_convolution(op) ? 1 : static_cast<std::int64_t>(result->size()) - 1;
+    for (const float scale : second.scales) {
+      product.unit.push_back(scale * first.scales[0]);
+    }
+    return true;
+  }
+
+  /// Steps over an Add of a constant: the bias of a product.
+  [[nodiscard]] std::string with_bias(const std::string& sums) const {
+    const int reader = following_.only_reader(sums);
+    if (reader < 0 || node(reader).op_type() != "Add") {
+      return sums;
+    }
+    const onnx::NodeProto& add = node(reader);
+    const std::string& other = add.input(add.input(0) == sums ? 1 : 0);
+    return following_.index.constant(other) != nullptr || following_.is_constant_operand(other)
+               ? add.output(0)
+               : sums;
+  }
+
+  /// The codes that `tensor`, without or behind activations, becomes.
+  [[nodiscard]] std::optional<Result> result_of(const Product& product, std::string tensor) const {
+    Result found;
+    for (int hops = 0; hops < 3; ++hops) {
+      const int reader = following_.only_reader(tensor);
+      if (reader < 0) {
+        return std::nullopt;
+      }
+      const onnx::NodeProto& next = node(reader);
+      if (next.op_type() == "QuantizeLinear") {
+        const std::optional<Codes> codes = following_.result(next);
+        if (!codes || !codes->is_activation()) {
+          return std::nullopt;
+        }
+        found.step = codes->scales[0];
+        found.dequantize = following_.only_reader(next.output(0));
+        return found;
+      }
+      if (!is_fused(node(product.node), next) || next.input(0) != tensor) {
+        return std::nullopt;
+      }
+      found.round = found.round && (next.op_type() == "Relu" || next.op_type() == "Clip");
+      tensor = next.output(0);
+    }
+    return std::nullopt;
+  }
+
+  /// The backend fuses an activation also where the model has codes in front of it: the activation
+  /// reads sums that were requantized for its own result.
+  void follow_behind(const Product& product, const Result& inner, const std::string& exact,
+                     const std::optional<std::string>& factor) {
+    if (inner.dequantize < 0 || node(inner.dequantize).op_type() != "DequantizeLinear") {
+      return;
+    }
+    const std::string& before = node(inner.dequantize).output(0);
+    const int activation = following_.only_reader(before);
+    if (activation < 0 || !is_fused(node(product.node), node(activation)) ||
+        node(activation).input(0) != before) {
+      return;
+    }
+    if (const std::optional<Result> result = result_of(product, before)) {
+      const std::string fused = following_.names.fresh(product.sums + "_fused");
+      insert(product, *result, exact, fused, factor);
+      following_.editor.set_input(activation, 0, fused);
+    }
+  }
+
+  void insert(const Product& product, const Result& result, const std::string& from,
+              const std::string& to, const std::optional<std::string>& factor) {
+    TargetNode requantize(kRequantize, following_.names.fresh(to + "_requantize"));
+    requantize.input(from).output(to).set(kUnit, product.unit).set(kAxis, product.axis);
+    requantize.set(kStep, result.step).set(kRound, std::int64_t{result.round ? 1 : 0});
+    if (factor) {
+      requantize.input(*factor);
+    }
+    following_.editor.insert_before(following_.index.producer(product.sums) + 1, requantize.take());
+  }
+
+  /// Returns the name of the factors.
+  std::string insert_second(const Product& product) {
+    const std::string operand = node(product.node).input(1);
+    const std::string codes = following_.names.fresh(operand + "_rounded");
+    const std::string factor = following_.names.fresh(operand + "_factor");
+    TargetNode second(kSecondOperand, following_.names.fresh(operand + "_second"));
+    second.input(operand).output(codes).output(factor).set(kStep, *product.second);
+    following_.editor.set_input(product.node, 1, codes);
+    following_.editor.insert_before(product.node, second.take());
+    return factor;
+  }
+
+  Following& following_;
+};
+
+}  // namespace
+
+void follow_products(Following& following) {
+  Products products(following);
+  for (int i = 0; i < following.model.graph().node_size(); ++i) {
+    products.follow(i);
+  }
+}
+
+}  // namespace halfstep::simulation

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string_view>
+
+/// Names of the operators that `follow_target` puts into a model and an engine has to run. Domain
+/// halfstep.target, version 1, float32 in and out.
+namespace halfstep::simulation {
+
+inline constexpr std::string_view kDomain = "halfstep.target";
+
+/// Requantize(sums, factor?) -> sums: real values of sums of products become those that the target
+/// goes on with. Attributes: `unit` (floats: one, or one a channel), `axis` (of the channels, from
+/// the front), `step` (float), `round` (int: 1 to the output's codes; 0 leaves steps(a), for an
+/// activation that is computed before rounding). `factor`: second output of SecondOperand,
+/// broadcast over the last but one axis.
+inline constexpr std::string_view kRequantize = "Requantize";
+inline constexpr std::string_view kUnit = "unit";
+inline constexpr std::string_view kAxis = "axis";
+inline constexpr std::string_view kStep = "step";
+inline constexpr std::string_view kRound = "round";
+
+/// SecondOperand(matrices [..., rows, columns]) -> matrices, factor [..., 1, columns]. Attribute:
+/// `step` (float), of the codes.
+inline constexpr std::string_view kSecondOperand = "SecondOperand";
+
+/// LayerNorm(x, gamma, beta?) -> y, RmsNorm likewise, over the last axis. Attributes: `step`
+/// (float, of y), `scale` (float, of x), `epsilon` (float).
+inline constexpr std::string_view kLayerNorm = "LayerNorm";
+inline constexpr std::string_view kRmsNorm = "RmsNorm";
+inline constexpr std::string_view kScale = "scale";
+inline constexpr std::string_view kEpsilon = "epsilon";
+
+}  // namespace halfstep::simulation

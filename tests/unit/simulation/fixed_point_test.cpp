@@ -1,0 +1,108 @@
+#include "halfstep/simulation/fixed_point.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace halfstep::simulation {
+namespace {
+
+int code(const Requantizer& requantizer, double sum, int zero_point) {
+  return static_cast<int>(
+      std::clamp(std::floor(requantizer.steps(sum) + 0.5) + zero_point, 0.0, 255.0));
+}
+
+struct Recorded {
+  double sum;
+  int code;
+};
+
+/// Conv2d of ones: input scale 0.02, weight scale 0.005, one sum and code each. Recorded on the
+/// emulator (QNN 2.51, v75).
+void expect_recorded(float step, int zero_point, const std::vector<Recorded>& recorded) {
+  const Requantizer requantizer(static_cast<double>(0.02F) * static_cast<double>(0.005F), step);
+  for (const Recorded& r : recorded) {
+    EXPECT_EQ(code(requantizer, r.sum, zero_point), r.code) << r.sum << " at step " << step;
+  }
+}
+
+TEST(Requantizer, GivesTheCodesOfTheEmulator) {
+  expect_recorded(0.009900989942252636F, 50,
+                  {{6188, 113},
+                   {7732, 128},
+                   {10372, 155},
+                   {10940, 161},
+                   {11044, 162},
+                   {12524, 177},
+                   {13524, 187},
+                   {15692, 209},
+                   {16780, 220},
+                   {18068, 233},
+                   {18188, 234},
+                   {19692, 249}});
+  expect_recorded(
+      0.14084506034851074F, 128,
+      {{-182080, 0}, {-170816, 7}, {-39488, 100}, {19008, 141}, {61120, 171}, {129344, 220}});
+  expect_recorded(0.004504504147917032F, 0,
+                  {{10, 0},
+                   {518, 12},
+                   {1554, 35},
+                   {2906, 65},
+                   {5878, 131},
+                   {6030, 134},
+                   {7082, 157},
+                   {7446, 165},
+                   {7714, 171},
+                   {7770, 173},
+                   {9842, 219},
+                   {11238, 250}});
+  expect_recorded(0.11408492177724838F, 77,
+                  {{1344, 78},
+                   {20544, 95},
+                   {53056, 123},
+                   {64704, 134},
+                   {80192, 147},
+                   {122304, 184},
+                   {144320, 203},
+                   {158912, 216},
+                   {170560, 226},
+                   {184256, 238},
+                   {196800, 249},
+                   {197952, 250}});
+}
+
+TEST(Requantizer, IsNotPlainRounding) {
+  const double m = 0.0101;
+  const Requantizer requantizer(m, 1);
+  int different = 0;
+  for (int sum = -10000; sum < 10000; ++sum) {
+    different += std::floor(requantizer.steps(sum) + 0.5) == std::nearbyint(sum * m) ? 0 : 1;
+    EXPECT_LE(std::abs(requantizer.steps(sum) - sum * m), 0.05 + std::abs(sum * m) / 4096);
+  }
+  EXPECT_GT(different, 100);
+  EXPECT_LT(different, 1000);
+}
+
+TEST(Requantizer, LargeStepsAreNotShrunk) {
+  const Requantizer requantizer(0.25, 1);
+  EXPECT_EQ(requantizer.steps(10), 2.5);
+  EXPECT_EQ(requantizer.steps(-3), -0.75);
+}
+
+TEST(SecondOperandTest, ColumnsInsideSignedBytesStay) {
+  const std::vector<double> codes = {127, -128, -5, 6};
+  const SecondOperand second = second_operand(codes, 2);
+  EXPECT_EQ(second.codes, codes);
+  EXPECT_EQ(second.factor, (std::vector<double>{1, 1}));
+}
+
+TEST(SecondOperandTest, AWiderColumnIsRoundedToItsOwnScale) {
+  const SecondOperand second = second_operand(std::vector<double>{254, -200, 7, 100, 3, 50}, 2);
+  EXPECT_EQ(second.factor, (std::vector<double>{2, 200 / 128.0}));
+  EXPECT_EQ(second.codes, (std::vector<double>{127, -128, 4, 64, 2, 32}));
+}
+
+}  // namespace
+}  // namespace halfstep::simulation
