@@ -32,6 +32,30 @@ double Requantizer::steps(double sum) const noexcept {
   return (std::floor(sum * shrink_) + half_) * scale_;
 }
 
+WeightedSum weighted_sum(std::span<const double> ratios, std::span<const double> zero_points,
+                         double zero_point) {
+  double largest = std::abs(std::reduce(ratios.begin(), ratios.end(), 0.0));
+  for (const double ratio : ratios) {
+    largest = std::max(largest, std::abs(ratio));
+  }
+  constexpr int kBits = 13;
+  constexpr int kCodeBits = 8;
+  const int fraction = kBits - static_cast<int>(std::floor(std::log2(largest)));
+  WeightedSum sum;
+  double constant = zero_point;
+  for (std::size_t i = 0; i < ratios.size(); ++i) {
+    const double multiplier =
+        std::ldexp(std::nearbyint(std::ldexp(ratios[i], fraction)), -fraction);
+    sum.multipliers.push_back(static_cast<float>(multiplier));
+    constant -= zero_points[i] * multiplier;
+  }
+  constexpr double kHalf = 0.5;
+  constant =
+      std::ldexp(std::nearbyint(std::ldexp(constant, fraction - kCodeBits)), kCodeBits - fraction);
+  sum.constant = static_cast<float>(constant + kHalf);
+  return sum;
+}
+
 SecondOperand second_operand(std::span<const double> codes, std::size_t columns) {
   SecondOperand result{.codes = {codes.begin(), codes.end()},
                        .factor = std::vector<double>(columns, 1.0)};

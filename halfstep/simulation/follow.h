@@ -17,8 +17,9 @@ namespace halfstep::simulation {
 /// Scales of a DequantizeLinear or QuantizeLinear without blocks.
 struct Codes {
   std::vector<float> scales{};
-  std::int64_t axis = 0;  ///< of the scales, from the front, if there are several
-  int type = 0;           ///< TensorProto.DataType of the codes
+  std::vector<float> zero_points{};  ///< as many as scales
+  std::int64_t axis = 0;             ///< of the scales, from the front, if there are several
+  int type = 0;                      ///< TensorProto.DataType of the codes
   [[nodiscard]] bool is_byte() const noexcept {
     return type == onnx::TensorProto::UINT8 || type == onnx::TensorProto::INT8;
   }
@@ -57,12 +58,21 @@ struct Following {
   /// The only reader of `tensor`, if there is one and the tensor is no output of the graph; else
   /// -1.
   [[nodiscard]] int only_reader(std::string_view tensor) const;
+  /// The 8-bit codes of one scale that `tensor` becomes, behind activations that only clamp.
+  [[nodiscard]] std::optional<Codes> clamped_result(std::string tensor) const;
 
   Model& model;
   GraphIndex index;
   NameMaker names;
   GraphEditor editor;
   std::size_t followed = 0;
+
+  /// A new scalar. Returns its name.
+  std::string scalar(const std::string& name, float value);
+  /// Inserts a node of the default domain in front of node `before`. Returns its output, which is
+  /// `output` or fresh.
+  std::string insert(int before, const std::string& type, const std::vector<std::string>& inputs,
+                     const std::string& name, const std::string& output = "");
 
  private:
   [[nodiscard]] std::optional<Codes> codes(const onnx::NodeProto& node,
@@ -71,6 +81,10 @@ struct Following {
 
 /// Conv, ConvTranspose, Gemm, MatMul.
 void follow_products(Following& following);
+/// Add, Sub.
+void follow_sums(Following& following);
+/// AveragePool, GlobalAveragePool.
+void follow_pools(Following& following);
 /// LayerNormalization, RMSNormalization.
 void follow_norms(Following& following);
 

@@ -10,6 +10,8 @@ namespace halfstep::simulation {
 std::size_t follow_target(Model& model) {
   Following following(model);
   follow_products(following);
+  follow_sums(following);
+  follow_pools(following);
   follow_norms(following);
   following.editor.apply();
   if (following.followed > 0) {

@@ -1,0 +1,54 @@
+#include <optional>
+#include <string>
+
+#include "halfstep/model/op_facts.h"
+#include "halfstep/simulation/follow.h"
+
+namespace halfstep::simulation {
+namespace {
+
+/// Two halves of an even window that moves by one are rounded to even.
+bool rounds_up(const onnx::NodeProto& pool) {
+  const onnx::AttributeProto* strides = find_attribute(pool, "strides");
+  const onnx::AttributeProto* window = find_attribute(pool, "kernel_shape");
+  const bool even =
+      window != nullptr && window->ints_size() == 2 && window->ints(0) == 2 && window->ints(1) == 2;
+  const bool moves_by_one = strides == nullptr || strides->ints(0) == 1;
+  return !(even && moves_by_one);
+}
+
+void follow_pool(Following& following, int i) {
+  const onnx::NodeProto& op = following.node(i);
+  const std::optional<Codes> operand = following.operand(op.input(0));
+  const std::optional<Codes> result = following.clamped_result(op.output(0));
+  if (!operand || !result || !operand->is_activation() || operand->type != result->type ||
+      operand->scales != result->scales || operand->zero_points != result->zero_points ||
+      !rounds_up(op)) {
+    return;
+  }
+  constexpr float kHalf = 0.5F;
+  const std::string& name = op.output(0);
+  const std::string mean = following.names.fresh(name + "_mean");
+  const std::string step = following.scalar(name + "_step", result->scales[0]);
+  following.editor.set_output(i, name, mean);
+  const std::string codes = following.insert(i + 1, "Div", {mean, step}, name + "_codes");
+  const std::string moved = following.insert(
+      i + 1, "Add", {codes, following.scalar(name + "_half", kHalf)}, name + "_moved");
+  const std::string code = following.insert(i + 1, "Floor", {moved}, name + "_code");
+  (void)following.insert(i + 1, "Mul", {code, step}, name + "_value", name);
+  ++following.followed;
+}
+
+}  // namespace
+
+void follow_pools(Following& following) {
+  for (int i = 0; i < following.model.graph().node_size(); ++i) {
+    const onnx::NodeProto& node = following.node(i);
+    if (is_onnx_domain(node) &&
+        (node.op_type() == "AveragePool" || node.op_type() == "GlobalAveragePool")) {
+      follow_pool(following, i);
+    }
+  }
+}
+
+}  // namespace halfstep::simulation
