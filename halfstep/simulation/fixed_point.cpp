@@ -74,35 +74,4 @@ SecondOperand second_operand(std::span<const double> codes, std::size_t columns)
   return result;
 }
 
-void layer_norm(std::span<const double> codes, double epsilon, std::span<const double> gamma,
-                std::span<const double> beta, std::span<double> output) {
-  const auto count = static_cast<double>(codes.size());
-  const double mean = std::reduce(codes.begin(), codes.end(), 0.0) / count;
-  double variance = epsilon;
-  for (const double code : codes) {
-    variance += (code - mean) * (code - mean) / count;
-  }
-  constexpr int kBits = 14;
-  const double factor = std::ldexp(std::floor(std::ldexp(1 / std::sqrt(variance), kBits)), -kBits);
-  constexpr double kHalf = 0.51;
-  for (std::size_t i = 0; i < codes.size(); ++i) {
-    output[i] = std::floor((codes[i] - mean) * factor * gamma[i] + kHalf) +
-                (beta.empty() ? 0 : std::nearbyint(beta[i]));
-  }
-}
-
-void rms_norm(std::span<const double> codes, double epsilon, std::span<const double> gamma,
-              std::span<const double> beta, std::span<double> output) {
-  double power = 0;
-  for (const double code : codes) {
-    power += code * code;
-  }
-  constexpr double kScale = 1.0003;
-  constexpr double kShift = 0.045;
-  const double factor = kScale / std::sqrt(power / static_cast<double>(codes.size()) + epsilon);
-  for (std::size_t i = 0; i < codes.size(); ++i) {
-    output[i] = std::floor(codes[i] * factor * gamma[i] + (beta.empty() ? 0 : beta[i]) + kShift);
-  }
-}
-
 }  // namespace halfstep::simulation

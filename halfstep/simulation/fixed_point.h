@@ -66,24 +66,38 @@ struct SecondOperand {
 };
 [[nodiscard]] SecondOperand second_operand(std::span<const double> codes, std::size_t columns);
 
-/// One row of LayerNorm on 8-bit codes.
-///
-///   mean, variance: of the codes c of the row, exact
-///   r = floor(2^14 / sqrt(variance + epsilon / scale^2)) / 2^14
-///   code = floor((c - mean) * r * gamma / step + 0.51) + round(beta / step)
-///
-/// so beta is rounded to whole output codes. Gives 93 to 99 of 100 codes of the emulator, the
-/// others one step away. `epsilon` is in units of codes^2 (epsilon / scale^2), `gamma` and `beta`
-/// in units of output codes. Output: codes without zero point, not clamped.
-void layer_norm(std::span<const double> codes, double epsilon, std::span<const double> gamma,
-                std::span<const double> beta, std::span<double> output);
+/// One group of values that a norm looks at, on 8-bit codes.
+struct NormRow {
+  std::span<const double> codes{};  ///< c, without zero point
+  double epsilon = 0;               ///< in codes^2: epsilon / scale^2
+  std::span<const double> gamma{};  ///< in output codes
+  std::span<const double> beta{};   ///< in output codes; empty: 0
+  double zero_point = 0;            ///< of the output
+};
 
-/// One row of RmsNorm on 8-bit codes, which rounds down:
+/// LayerNorm:
 ///
-///   code = floor(c / sqrt(mean(c^2) + epsilon) * gamma * 1.0003 + beta + 0.045)
+///   mean = floor(64 * mean(c)) / 64
+///   r = floor(2^14 / sqrt(variance(c) + epsilon)) / 2^14
+///   code = floor((c - mean) * r * gamma + 1/2) + round(beta) + zero_point
 ///
-/// Gives 98.7 to 99.2 of 100 codes of the emulator, the others one step away. Units as layer_norm.
-void rms_norm(std::span<const double> codes, double epsilon, std::span<const double> gamma,
-              std::span<const double> beta, std::span<double> output);
+/// so beta is rounded to whole output codes. 94 to 99 of 100 codes are the emulator's, the others
+/// one step away. Output: codes, not clamped.
+void layer_norm(const NormRow& row, std::span<double> output);
+
+/// RmsNorm, which rounds down:
+///
+///   code = floor(float16(c / sqrt(mean(c^2) + epsilon) * gamma + beta + zero_point))
+///
+/// All codes are the emulator's.
+void rms_norm(const NormRow& row, std::span<double> output);
+
+/// InstanceNorm, one channel of one image:
+///
+///   code = floor(float16((c - mean(c)) / sqrt(variance(c) + epsilon) * gamma + beta + zero_point +
+///                        1/2))
+///
+/// All codes are the emulator's.
+void instance_norm(const NormRow& row, std::span<double> output);
 
 }  // namespace halfstep::simulation

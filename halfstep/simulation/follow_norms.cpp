@@ -1,5 +1,6 @@
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "halfstep/model/op_facts.h"
 #include "halfstep/simulation/follow.h"
@@ -13,7 +14,22 @@ float float_attribute(const onnx::NodeProto& node, std::string_view name, float 
   return attribute == nullptr ? fallback : attribute->f();
 }
 
+/// Name of the target's operator; empty if the node is no norm.
+std::string_view target_norm(const std::string& type) {
+  return type == "LayerNormalization"      ? kLayerNorm
+         : type == "RMSNormalization"      ? kRmsNorm
+         : type == "InstanceNormalization" ? kInstanceNorm
+                                           : std::string_view();
+}
+
+bool is_unsigned(const Codes& codes) {
+  return codes.is_activation() && codes.type == onnx::TensorProto::UINT8;
+}
+
 bool over_last_axis(const Following& following, const onnx::NodeProto& norm) {
+  if (norm.op_type() == "InstanceNormalization") {
+    return true;
+  }
   const std::int64_t axis = int_attribute(norm, "axis", -1);
   const std::optional<Shape> shape = following.index.type(norm.input(0)).shape;
   return axis == -1 || (shape && axis == static_cast<std::int64_t>(shape->size()) - 1);
@@ -24,22 +40,22 @@ void follow_norm(Following& following, int i) {
   const std::optional<Codes> operand = following.operand(norm.input(0));
   const int quantize = following.only_reader(norm.output(0));
   if (norm.input_size() < 2 || norm.output_size() != 1 || !over_last_axis(following, norm) ||
-      !operand || !operand->is_activation() || quantize < 0 ||
+      !operand || !is_unsigned(*operand) || quantize < 0 ||
       following.node(quantize).op_type() != "QuantizeLinear") {
     return;
   }
   const std::optional<Codes> result = following.result(following.node(quantize));
-  if (!result || !result->is_activation()) {
+  if (!result || !is_unsigned(*result)) {
     return;
   }
-  TargetNode node(norm.op_type() == "LayerNormalization" ? kLayerNorm : kRmsNorm,
-                  following.names.fresh(norm.output(0) + "_norm"));
+  TargetNode node(target_norm(norm.op_type()), following.names.fresh(norm.output(0) + "_norm"));
   for (const std::string& input : norm.input()) {
     node.input(input);
   }
   constexpr float kDefaultEpsilon = 1e-5F;
   node.output(norm.output(0))
       .set(kStep, result->scales[0])
+      .set(kZeroPoint, result->zero_points[0])
       .set(kScale, operand->scales[0])
       .set(kEpsilon, float_attribute(norm, "epsilon", kDefaultEpsilon));
   following.editor.insert_before(i, node.take());
@@ -52,8 +68,7 @@ void follow_norm(Following& following, int i) {
 void follow_norms(Following& following) {
   for (int i = 0; i < following.model.graph().node_size(); ++i) {
     const onnx::NodeProto& node = following.node(i);
-    if (is_onnx_domain(node) &&
-        (node.op_type() == "LayerNormalization" || node.op_type() == "RMSNormalization")) {
+    if (is_onnx_domain(node) && !target_norm(node.op_type()).empty()) {
       follow_norm(following, i);
     }
   }

@@ -23,10 +23,13 @@ inline constexpr std::string_view kRound = "round";
 /// `step` (float), of the codes.
 inline constexpr std::string_view kSecondOperand = "SecondOperand";
 
-/// LayerNorm(x, gamma, beta?) -> y, RmsNorm likewise, over the last axis. Attributes: `step`
-/// (float, of y), `scale` (float, of x), `epsilon` (float).
+/// LayerNorm(x, gamma, beta?) -> y and RmsNorm over the last axis, InstanceNorm over each channel
+/// (axis 1) of each image. Attributes: `step` and `zero_point` (float, of y), `scale` (float, of
+/// x), `epsilon` (float).
 inline constexpr std::string_view kLayerNorm = "LayerNorm";
 inline constexpr std::string_view kRmsNorm = "RmsNorm";
+inline constexpr std::string_view kInstanceNorm = "InstanceNorm";
+inline constexpr std::string_view kZeroPoint = "zero_point";
 inline constexpr std::string_view kScale = "scale";
 inline constexpr std::string_view kEpsilon = "epsilon";
 

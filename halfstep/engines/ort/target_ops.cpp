@@ -110,7 +110,6 @@ void NormKernel::Compute(OrtKernelContext* context) const {
   const Ort::KernelContext kernel(context);
   const Ort::ConstValue input = kernel.GetInput(0);
   const Extents shape = input.GetTensorTypeAndShapeInfo().GetShape();
-  const auto row = static_cast<std::size_t>(shape.back());
   const auto in_steps = [&](std::size_t slot) {
     const Ort::ConstValue value = kernel.GetInput(slot);
     const float* from = value.GetTensorData<float>();
@@ -123,18 +122,30 @@ void NormKernel::Compute(OrtKernelContext* context) const {
   const std::vector<double> gamma = in_steps(1);
   const bool has_beta = kernel.GetInputCount() > 2 && kernel.GetInput(2) != nullptr;
   const std::vector<double> beta = has_beta ? in_steps(2) : std::vector<double>();
+  const std::size_t count = product(shape);
+  const auto images = static_cast<std::size_t>(shape.at(0));
+  const std::size_t size = by_channel ? count / std::max<std::size_t>(images * gamma.size(), 1)
+                                      : static_cast<std::size_t>(shape.back());
   const float* from = input.GetTensorData<float>();
   float* to = kernel.GetOutput(0, shape.data(), shape.size()).GetTensorMutableData<float>();
-  std::vector<double> codes(row);
-  std::vector<double> result(row);
-  const double code_epsilon = epsilon / (static_cast<double>(scale) * scale);
-  for (std::size_t start = 0; start < product(shape); start += row) {
-    std::transform(from + start, from + start + row, codes.begin(),
+  std::vector<double> codes(size);
+  std::vector<double> result(size);
+  simulation::NormRow row{.codes = codes,
+                          .epsilon = epsilon / (static_cast<double>(scale) * scale),
+                          .gamma = gamma,
+                          .beta = beta,
+                          .zero_point = zero_point};
+  for (std::size_t start = 0; start < count; start += size) {
+    std::transform(from + start, from + start + size, codes.begin(),
                    [this](float x) { return std::nearbyint(x / static_cast<double>(scale)); });
-    (centred ? simulation::layer_norm : simulation::rms_norm)(codes, code_epsilon, gamma, beta,
-                                                              result);
+    if (by_channel) {
+      const std::size_t channel = start / size % gamma.size();
+      row.gamma = std::span(gamma).subspan(channel, 1);
+      row.beta = has_beta ? std::span(beta).subspan(channel, 1) : std::span<const double>();
+    }
+    norm(row, result);
     std::transform(result.begin(), result.end(), to + start,
-                   [this](double code) { return static_cast<float>(code * step); });
+                   [this](double code) { return static_cast<float>((code - zero_point) * step); });
   }
 }
 
@@ -155,12 +166,13 @@ void* SecondOperandOp::CreateKernel(const OrtApi&, const OrtKernelInfo* info) co
   return kernel.release();
 }
 
-template <bool centred>
-void* NormOp<centred>::CreateKernel(const OrtApi&, const OrtKernelInfo* info) const {
+void* NormOp::CreateKernel(const OrtApi&, const OrtKernelInfo* info) const {
   const Ort::ConstKernelInfo facts(info);
   auto kernel = std::make_unique<NormKernel>();
-  kernel->centred = centred;
+  kernel->norm = norm_;
+  kernel->by_channel = by_channel_;
   kernel->step = facts.GetAttribute<float>(text(simulation::kStep).c_str());
+  kernel->zero_point = facts.GetAttribute<float>(text(simulation::kZeroPoint).c_str());
   kernel->scale = facts.GetAttribute<float>(text(simulation::kScale).c_str());
   kernel->epsilon = facts.GetAttribute<float>(text(simulation::kEpsilon).c_str());
   return kernel.release();
@@ -171,6 +183,7 @@ TargetOps::TargetOps() : domain_(text(simulation::kDomain).c_str()) {
   domain_.Add(&second_operand_);
   domain_.Add(&layer_norm_);
   domain_.Add(&rms_norm_);
+  domain_.Add(&instance_norm_);
 }
 
 }  // namespace halfstep::ort

@@ -1,10 +1,14 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include <onnxruntime_cxx_api.h>
 
+#include "halfstep/simulation/fixed_point.h"
 #include "halfstep/simulation/target_ops.h"
 
 /// Runs the operators of the domain halfstep.target: arithmetic is that of halfstep/simulation.
@@ -23,9 +27,13 @@ struct SecondOperandKernel {
   void Compute(OrtKernelContext* context) const;  // NOLINT(readability-identifier-naming)
 };
 
+using Norm = void (*)(const simulation::NormRow& row, std::span<double> output);
+
 struct NormKernel {
-  bool centred = true;  ///< LayerNorm, not RmsNorm
+  Norm norm = nullptr;
+  bool by_channel = false;  ///< a row is a channel of an image, with one gamma and beta
   float step = 0;
+  float zero_point = 0;
   float scale = 0;
   float epsilon = 0;
   void Compute(OrtKernelContext* context) const;  // NOLINT(readability-identifier-naming)
@@ -59,17 +67,21 @@ struct SecondOperandOp final : FloatOp<SecondOperandOp, SecondOperandKernel> {
   std::size_t GetOutputTypeCount() const { return 2; }
 };
 
-template <bool centred>
-struct NormOp final : FloatOp<NormOp<centred>, NormKernel> {
+struct NormOp final : FloatOp<NormOp, NormKernel> {
+  NormOp(std::string_view name, Norm norm, bool by_channel)
+      : name_(name), norm_(norm), by_channel_(by_channel) {}
   void* CreateKernel(const OrtApi& api, const OrtKernelInfo* info) const;
-  const char* GetName() const {
-    return (centred ? simulation::kLayerNorm : simulation::kRmsNorm).data();
-  }
+  const char* GetName() const { return name_.data(); }
   std::size_t GetInputTypeCount() const { return 3; }
   std::size_t GetOutputTypeCount() const { return 1; }
   OrtCustomOpInputOutputCharacteristic GetInputCharacteristic(std::size_t index) const {
     return index < 2 ? INPUT_OUTPUT_REQUIRED : INPUT_OUTPUT_OPTIONAL;
   }
+
+ private:
+  std::string_view name_;
+  Norm norm_;
+  bool by_channel_;
 };
 // NOLINTEND(readability-identifier-naming)
 
@@ -82,8 +94,9 @@ class TargetOps {
  private:
   RequantizeOp requantize_{};
   SecondOperandOp second_operand_{};
-  NormOp<true> layer_norm_{};
-  NormOp<false> rms_norm_{};
+  NormOp layer_norm_{simulation::kLayerNorm, simulation::layer_norm, false};
+  NormOp rms_norm_{simulation::kRmsNorm, simulation::rms_norm, false};
+  NormOp instance_norm_{simulation::kInstanceNorm, simulation::instance_norm, true};
   Ort::CustomOpDomain domain_;
 };
 
