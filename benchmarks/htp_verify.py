@@ -45,7 +45,7 @@ def sample(case: Path, folder: Path) -> Path:
 
 def decibels(value: object) -> float:
     """A number of the JSON document; "inf" where nothing differs."""
-    return math.inf if value == "inf" else float(value)  # type: ignore[arg-type]
+    return math.inf if value in ("inf", None) else float(value)  # type: ignore[arg-type]
 
 
 def verify(command: str, written: Path, case: Path, arch: str, arithmetic: str) -> dict:
@@ -57,7 +57,7 @@ def verify(command: str, written: Path, case: Path, arch: str, arithmetic: str) 
             "--arithmetic", arithmetic, "--json", "-q",
         )  # fmt: skip
     )
-    rows = [r for r in document["verify"]["tensors"] if r["target_float_db"] is not None]
+    rows = [r for r in document["verify"]["tensors"] if r["simulation_float_db"] is not None]
     return {
         "target_simulation": min(decibels(r["target_simulation_db"]) for r in rows),
         "simulation_float": min(decibels(r["simulation_float_db"]) for r in rows),

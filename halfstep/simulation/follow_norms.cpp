@@ -22,8 +22,10 @@ std::string_view target_norm(const std::string& type) {
                                            : std::string_view();
 }
 
-bool is_unsigned(const Codes& codes) {
-  return codes.is_activation() && codes.type == onnx::TensorProto::UINT8;
+/// Known for: only LayerNorm has a kernel for signed codes.
+bool is_known(const onnx::NodeProto& norm, const Codes& codes) {
+  return codes.is_activation() &&
+         (codes.type == onnx::TensorProto::UINT8 || norm.op_type() == "LayerNormalization");
 }
 
 bool over_last_axis(const Following& following, const onnx::NodeProto& norm) {
@@ -40,12 +42,12 @@ void follow_norm(Following& following, int i) {
   const std::optional<Codes> operand = following.operand(norm.input(0));
   const int quantize = following.only_reader(norm.output(0));
   if (norm.input_size() < 2 || norm.output_size() != 1 || !over_last_axis(following, norm) ||
-      !operand || !is_unsigned(*operand) || quantize < 0 ||
+      !operand || !is_known(norm, *operand) || quantize < 0 ||
       following.node(quantize).op_type() != "QuantizeLinear") {
     return;
   }
   const std::optional<Codes> result = following.result(following.node(quantize));
-  if (!result || !is_unsigned(*result)) {
+  if (!result || !is_known(norm, *result)) {
     return;
   }
   TargetNode node(target_norm(norm.op_type()), following.names.fresh(norm.output(0) + "_norm"));
