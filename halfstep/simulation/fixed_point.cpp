@@ -24,7 +24,7 @@ Requantizer::Requantizer(double unit, double step) noexcept {
   const double m = unit / step;
   const int shift = shift_of(m);
   shrink_ = std::ldexp(1.0, -shift);
-  half_ = m < kLargestMultiplier && shift > 0 ? 0.5 : 0.0;
+  half_ = m < kLargestMultiplier ? 0.5 : 0.0;
   scale_ = std::ldexp(std::nearbyint(std::ldexp(m, shift + kFractionBits)), -kFractionBits);
 }
 

@@ -16,7 +16,7 @@ namespace halfstep::simulation {
 ///   m = unit / step: output steps one count of `a` is worth
 ///   s = max(0, largest integer with m * 2^s < 1/8)
 ///   M = round(m * 2^(s + 15)), a multiplier of 12 bits where s > 0
-///   steps(a) = (floor(a / 2^s) + 1/2) * M / 2^15; without the 1/2 where s = 0
+///   steps(a) = (floor(a / 2^s) + 1/2) * M / 2^15; without the 1/2 where m >= 1/8
 ///   code = clamp(floor(steps(a) + 1/2) + zero_point)
 ///
 /// Plain rounding of a * m gives another code for about 2 sums of 100, one step away.
@@ -71,6 +71,7 @@ struct NormRow {
   std::span<const double> codes{};  ///< c, without zero point
   double epsilon = 0;               ///< in codes^2: epsilon / scale^2
   std::span<const double> gamma{};  ///< in output codes
+  double gamma_scale = 0;           ///< what a code of gamma is worth, in output codes
   std::span<const double> beta{};   ///< in output codes; empty: 0
   double zero_point = 0;            ///< of the output
 };
@@ -78,10 +79,10 @@ struct NormRow {
 /// LayerNorm:
 ///
 ///   mean = floor(64 * mean(c)) / 64
-///   r = floor(2^14 / sqrt(variance(c) + epsilon)) / 2^14
-///   code = floor((c - mean) * r * gamma + 1/2) + round(beta) + zero_point
+///   M = floor(2^16 * gamma_scale / sqrt(variance(c) + epsilon)) / 2^16
+///   code = floor((c - mean) * gamma / gamma_scale * M + 1/2) + round(beta) + zero_point
 ///
-/// so beta is rounded to whole output codes. 94 to 99 of 100 codes are the emulator's, the others
+/// so beta is rounded to whole output codes. 9,998 of 10,000 codes are the emulator's, the others
 /// one step away. Output: codes, not clamped.
 void layer_norm(const NormRow& row, std::span<double> output);
 

@@ -40,9 +40,11 @@ bool over_last_axis(const Following& following, const onnx::NodeProto& norm) {
 void follow_norm(Following& following, int i) {
   const onnx::NodeProto& norm = following.node(i);
   const std::optional<Codes> operand = following.operand(norm.input(0));
+  const std::optional<Codes> gamma =
+      norm.input_size() > 1 ? following.operand(norm.input(1)) : std::nullopt;
   const int quantize = following.only_reader(norm.output(0));
-  if (norm.input_size() < 2 || norm.output_size() != 1 || !over_last_axis(following, norm) ||
-      !operand || !is_known(norm, *operand) || quantize < 0 ||
+  if (!gamma || gamma->scales.size() != 1 || norm.output_size() != 1 ||
+      !over_last_axis(following, norm) || !operand || !is_known(norm, *operand) || quantize < 0 ||
       following.node(quantize).op_type() != "QuantizeLinear") {
     return;
   }
@@ -59,6 +61,7 @@ void follow_norm(Following& following, int i) {
       .set(kStep, result->scales[0])
       .set(kZeroPoint, result->zero_points[0])
       .set(kScale, operand->scales[0])
+      .set(kGammaScale, gamma->scales[0])
       .set(kEpsilon, float_attribute(norm, "epsilon", kDefaultEpsilon));
   following.editor.insert_before(i, node.take());
   following.editor.remove_node(i);

@@ -33,14 +33,16 @@ double in_float16(double value) {
 
 void layer_norm(const NormRow& row, std::span<double> output) {
   constexpr int kMeanBits = 6;
-  constexpr int kBits = 14;
+  constexpr int kBits = 16;
   constexpr double kHalf = 0.5;
   const double exact = mean_of(row.codes);
   const double mean = std::ldexp(std::floor(std::ldexp(exact, kMeanBits)), -kMeanBits);
   const double deviation = std::sqrt(mean_square(row.codes, exact) + row.epsilon);
-  const double factor = std::ldexp(std::floor(std::ldexp(1 / deviation, kBits)), -kBits);
+  const double multiplier =
+      std::ldexp(std::floor(std::ldexp(row.gamma_scale / deviation, kBits)), -kBits);
   for (std::size_t i = 0; i < row.codes.size(); ++i) {
-    output[i] = std::floor((row.codes[i] - mean) * factor * at(row.gamma, i) + kHalf) +
+    const double gamma = std::nearbyint(at(row.gamma, i) / row.gamma_scale);
+    output[i] = std::floor((row.codes[i] - mean) * gamma * multiplier + kHalf) +
                 std::nearbyint(at(row.beta, i)) + row.zero_point;
   }
 }

@@ -25,12 +25,13 @@ inline constexpr std::string_view kSecondOperand = "SecondOperand";
 
 /// LayerNorm(x, gamma, beta?) -> y and RmsNorm over the last axis, InstanceNorm over each channel
 /// (axis 1) of each image. Attributes: `step` and `zero_point` (float, of y), `scale` (float, of
-/// x), `epsilon` (float).
+/// x), `gamma_scale` (float, of the codes of gamma), `epsilon` (float).
 inline constexpr std::string_view kLayerNorm = "LayerNorm";
 inline constexpr std::string_view kRmsNorm = "RmsNorm";
 inline constexpr std::string_view kInstanceNorm = "InstanceNorm";
 inline constexpr std::string_view kZeroPoint = "zero_point";
 inline constexpr std::string_view kScale = "scale";
+inline constexpr std::string_view kGammaScale = "gamma_scale";
 inline constexpr std::string_view kEpsilon = "epsilon";
 
 }  // namespace halfstep::simulation

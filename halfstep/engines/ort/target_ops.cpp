@@ -133,6 +133,7 @@ void NormKernel::Compute(OrtKernelContext* context) const {
   simulation::NormRow row{.codes = codes,
                           .epsilon = epsilon / (static_cast<double>(scale) * scale),
                           .gamma = gamma,
+                          .gamma_scale = static_cast<double>(gamma_scale) / step,
                           .beta = beta,
                           .zero_point = zero_point};
   for (std::size_t start = 0; start < count; start += size) {
@@ -174,6 +175,7 @@ void* NormOp::CreateKernel(const OrtApi&, const OrtKernelInfo* info) const {
   kernel->step = facts.GetAttribute<float>(text(simulation::kStep).c_str());
   kernel->zero_point = facts.GetAttribute<float>(text(simulation::kZeroPoint).c_str());
   kernel->scale = facts.GetAttribute<float>(text(simulation::kScale).c_str());
+  kernel->gamma_scale = facts.GetAttribute<float>(text(simulation::kGammaScale).c_str());
   kernel->epsilon = facts.GetAttribute<float>(text(simulation::kEpsilon).c_str());
   return kernel.release();
 }

@@ -35,6 +35,7 @@ struct NormKernel {
   float step = 0;
   float zero_point = 0;
   float scale = 0;
+  float gamma_scale = 0;
   float epsilon = 0;
   void Compute(OrtKernelContext* context) const;  // NOLINT(readability-identifier-naming)
 };
