@@ -52,9 +52,22 @@ def verify(command: str, written: Path, case: Path, arch: str, arithmetic: str) 
     """The outputs of one case, the lowest values of all."""
     document = json.loads(
         run(
-            command, "verify", written, "--on", "htp", "--arch", arch, "--data",
-            sample(case, written.parent), "--cast-inputs", "--float", case.parent / "model.onnx",
-            "--arithmetic", arithmetic, "--json", "-q",
+            command,
+            "verify",
+            written,
+            "--on",
+            "htp",
+            "--arch",
+            arch,
+            "--data",
+            sample(case, written.parent),
+            "--cast-inputs",
+            "--float",
+            case.parent / "model.onnx",
+            "--arithmetic",
+            arithmetic,
+            "--json",
+            "-q",
         )  # fmt: skip
     )
     rows = [r for r in document["verify"]["tensors"] if r["simulation_float_db"] is not None]

@@ -1,6 +1,7 @@
 #include "halfstep/simulation/fixed_point.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <vector>
 
@@ -89,6 +90,38 @@ TEST(Requantizer, LargeStepsAreNotShrunk) {
   const Requantizer requantizer(0.25, 1);
   EXPECT_EQ(requantizer.steps(10), 2.5);
   EXPECT_EQ(requantizer.steps(-3), -0.75);
+}
+
+TEST(WeightedSumTest, GivesTheCodesOfTheEmulator) {
+  // ElementWiseAdd, recorded on the emulator (QNN 2.51, v75); plain rounding differs in eight.
+  constexpr double kFirst = 0.0123F;
+  constexpr double kSecond = 0.0311F;
+  constexpr double kStep = 0.041F;
+  const std::array ratios = {kFirst / kStep, kSecond / kStep};
+  const std::array zero_points = {44.0, 146.0};
+  const WeightedSum sum = weighted_sum(ratios, zero_points, 122);
+  const std::vector<std::array<int, 3>> recorded = {
+      {42, 245, 197},  {110, 81, 93},   {101, 45, 63},  {203, 93, 130}, {243, 209, 230},
+      {222, 187, 207}, {199, 146, 169}, {2, 187, 141},  {43, 160, 132}, {211, 13, 71},
+      {169, 100, 125}, {75, 17, 33},    {170, 80, 110}, {223, 198, 215}};
+  int plain = 0;
+  for (const auto& [a, b, code] : recorded) {
+    const double value = a * static_cast<double>(sum.multipliers[0]) +
+                         b * static_cast<double>(sum.multipliers[1]) + sum.constant;
+    EXPECT_EQ(static_cast<int>(std::floor(value)), code) << a << " + " << b;
+    plain += std::nearbyint((a - 44) * ratios[0] + (b - 146) * ratios[1]) + 122 == code ? 0 : 1;
+  }
+  EXPECT_EQ(plain, 8);
+}
+
+TEST(WeightedSumTest, ADifferenceHasFinerMultipliersThanASum) {
+  const std::array zero_points = {0.0, 0.0};
+  const WeightedSum sum = weighted_sum(std::array{0.6, 0.6}, zero_points, 0);
+  const WeightedSum difference = weighted_sum(std::array{0.6, -0.6}, zero_points, 0);
+  EXPECT_EQ(sum.multipliers[0], 4915.0F / 8192);
+  EXPECT_EQ(difference.multipliers[0], 9830.0F / 16384);
+  EXPECT_EQ(difference.multipliers[1], -9830.0F / 16384);
+  EXPECT_EQ(sum.constant, 0.5F);
 }
 
 TEST(SecondOperandTest, ColumnsInsideSignedBytesStay) {

@@ -1,0 +1,119 @@
+#include "halfstep/simulation/follow_target.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "halfstep/simulation/target_ops.h"
+#include "tests/unit/support/onnx_text.h"
+
+namespace halfstep::simulation {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+
+Model model_of(const std::string& nodes) {
+  return Model::from_proto(proto_from_text(R"(
+    <ir_version: 10, opset_import: ["" : 21]>
+    g (float[1, 4] x) => (float[1, 4] y)
+    <float s = {0.5}, uint8 z = {128}, float t = {0.25}, uint8 u = {100}, float v = {0.125},
+     int8[4, 4] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}, int8 zero = {0}>
+    {
+      qx = QuantizeLinear(x, s, z)
+      dx = DequantizeLinear(qx, s, z)
+      dw = DequantizeLinear(w, v, zero)
+      )" + nodes + "}"),
+                           "model");
+}
+
+std::vector<std::string> types(const Model& model) {
+  std::vector<std::string> types;
+  for (const onnx::NodeProto& node : model.graph().node()) {
+    types.push_back(node.op_type());
+  }
+  return types;
+}
+
+const onnx::NodeProto& only(const Model& model, std::string_view type) {
+  const auto& nodes = model.graph().node();
+  const auto found = std::ranges::find_if(
+      nodes, [&](const onnx::NodeProto& node) { return node.op_type() == type; });
+  EXPECT_NE(found, nodes.end()) << type;
+  return *found;
+}
+
+float float_of(const onnx::NodeProto& node, std::string_view name) {
+  return find_attribute(node, name)->f();
+}
+
+TEST(FollowTarget, AProductIsRequantizedForItsOwnCodes) {
+  Model model = model_of(R"(
+      m = MatMul(dx, dw)
+      r = Relu(m)
+      qr = QuantizeLinear(r, t, u)
+      y = DequantizeLinear(qr, t, u))");
+  EXPECT_EQ(follow_target(model), 1U);
+  const onnx::NodeProto& node = only(model, kRequantize);
+  EXPECT_EQ(node.output(0), "m");
+  EXPECT_EQ(float_of(node, kStep), 0.25F);
+  EXPECT_THAT(find_attribute(node, kUnit)->floats(), ElementsAre(0.0625F));
+  EXPECT_EQ(int_attribute(node, kRound, 0), 1);
+  EXPECT_EQ(model.proto().opset_import().rbegin()->domain(), kDomain);
+}
+
+TEST(FollowTarget, AFusedActivationReadsSumsOfItsOwn) {
+  Model model = model_of(R"(
+      m = MatMul(dx, dw)
+      qm = QuantizeLinear(m, s, z)
+      dm = DequantizeLinear(qm, s, z)
+      r = HardSwish(dm)
+      qr = QuantizeLinear(r, t, u)
+      y = DequantizeLinear(qr, t, u))");
+  EXPECT_EQ(follow_target(model), 1U);
+  const std::vector<std::string> found = types(model);
+  EXPECT_EQ(std::ranges::count(found, std::string(kRequantize)), 2);
+  EXPECT_NE(only(model, "HardSwish").input(0), "dm");
+}
+
+TEST(FollowTarget, ASecondActivationIsRoundedByColumn) {
+  Model model = model_of(R"(
+      dt = Transpose<perm = [1, 0]>(dx)
+      qt = QuantizeLinear(dt, s, z)
+      dq = DequantizeLinear(qt, s, z)
+      m = MatMul(dx, dq)
+      qm = QuantizeLinear(m, t, u)
+      z1 = DequantizeLinear(qm, t, u)
+      y = Add(x, z1))");
+  EXPECT_EQ(follow_target(model), 1U);
+  EXPECT_EQ(only(model, "MatMul").input(1), only(model, kSecondOperand).output(0));
+  EXPECT_EQ(only(model, kRequantize).input(1), only(model, kSecondOperand).output(1));
+}
+
+TEST(FollowTarget, ASumIsComputedFromCodes) {
+  Model model = model_of(R"(
+      a = Add(dx, dx)
+      qa = QuantizeLinear(a, t, u)
+      y = DequantizeLinear(qa, t, u))");
+  EXPECT_EQ(follow_target(model), 1U);
+  EXPECT_THAT(types(model), Contains("Floor"));
+  EXPECT_EQ(only(model, "Cast").input(0), "qx");
+}
+
+TEST(FollowTarget, WhatIsNotKnownStays) {
+  Model model = model_of(R"(
+      a = Softmax(dx)
+      qa = QuantizeLinear(a, t, u)
+      b = DequantizeLinear(qa, t, u)
+      m = MatMul(b, dw)
+      y = Relu(m))");
+  const std::vector<std::string> before = types(model);
+  EXPECT_EQ(follow_target(model), 0U);
+  EXPECT_EQ(types(model), before);
+}
+
+}  // namespace
+}  // namespace halfstep::simulation
