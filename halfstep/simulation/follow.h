@@ -83,6 +83,8 @@ struct Following {
 void follow_products(Following& following);
 /// Add, Sub.
 void follow_sums(Following& following);
+/// x * Sigmoid(x).
+void follow_swishes(Following& following);
 /// AveragePool, GlobalAveragePool.
 void follow_pools(Following& following);
 /// LayerNormalization, RMSNormalization.

@@ -17,6 +17,7 @@ bool rounds_up(const onnx::NodeProto& pool) {
   return !(even && moves_by_one);
 }
 
+/// The mean is that of codes without zero point, so halves are exact.
 void follow_pool(Following& following, int i) {
   const onnx::NodeProto& op = following.node(i);
   const std::optional<Codes> operand = following.operand(op.input(0));
@@ -27,14 +28,18 @@ void follow_pool(Following& following, int i) {
     return;
   }
   constexpr float kHalf = 0.5F;
-  const std::string& name = op.output(0);
+  const std::string name = op.output(0);
+  const std::string stored = following.node(following.index.producer(op.input(0))).input(0);
+  const std::string codes = following.insert(i, "Cast", {stored}, name + "_codes");
+  const std::string zero_point = following.scalar(name + "_zero_point", operand->zero_points[0]);
+  following.editor.set_input(i, 0,
+                             following.insert(i, "Sub", {codes, zero_point}, name + "_centred"));
   const std::string mean = following.names.fresh(name + "_mean");
-  const std::string step = following.scalar(name + "_step", result->scales[0]);
   following.editor.set_output(i, name, mean);
-  const std::string codes = following.insert(i + 1, "Div", {mean, step}, name + "_codes");
   const std::string moved = following.insert(
-      i + 1, "Add", {codes, following.scalar(name + "_half", kHalf)}, name + "_moved");
+      i + 1, "Add", {mean, following.scalar(name + "_half", kHalf)}, name + "_moved");
   const std::string code = following.insert(i + 1, "Floor", {moved}, name + "_code");
+  const std::string step = following.scalar(name + "_step", result->scales[0]);
   (void)following.insert(i + 1, "Mul", {code, step}, name + "_value", name);
   ++following.followed;
 }

@@ -11,6 +11,7 @@ std::size_t follow_target(Model& model) {
   Following following(model);
   follow_products(following);
   follow_sums(following);
+  follow_swishes(following);
   follow_pools(following);
   follow_norms(following);
   following.editor.apply();

@@ -8,16 +8,14 @@ namespace halfstep::simulation {
 
 inline constexpr std::string_view kDomain = "halfstep.target";
 
-/// Requantize(sums, factor?) -> sums: real values of sums of products become those that the target
-/// goes on with. Attributes: `unit` (floats: one, or one a channel), `axis` (of the channels, from
-/// the front), `step` (float), `round` (int: 1 to the output's codes; 0 leaves steps(a), for an
-/// activation that is computed before rounding). `factor`: second output of SecondOperand,
+/// Requantize(sums, factor?) -> sums: real values of sums of products become the values of the
+/// output's codes. Attributes: `unit` (floats: one, or one a channel), `axis` (of the channels,
+/// from the front), `step` (float, of the output). `factor`: second output of SecondOperand,
 /// broadcast over the last but one axis.
 inline constexpr std::string_view kRequantize = "Requantize";
 inline constexpr std::string_view kUnit = "unit";
 inline constexpr std::string_view kAxis = "axis";
 inline constexpr std::string_view kStep = "step";
-inline constexpr std::string_view kRound = "round";
 
 /// SecondOperand(matrices [..., rows, columns]) -> matrices, factor [..., 1, columns]. Attribute:
 /// `step` (float), of the codes.

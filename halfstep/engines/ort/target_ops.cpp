@@ -36,10 +36,9 @@ Axis axis_of(const Extents& extents, std::int64_t axis) {
           .inner = product(std::span(extents).subspan(at + 1))};
 }
 
-float requantized(const Requantizer& requantizer, double unit, float step, bool round,
-                  float value) {
+float requantized(const Requantizer& requantizer, double unit, float step, float value) {
   const double steps = requantizer.steps(std::nearbyint(static_cast<double>(value) / unit));
-  return static_cast<float>((round ? std::floor(steps + 0.5) : steps) * step);
+  return static_cast<float>(std::floor(steps + 0.5) * step);
 }
 
 std::string text(std::string_view name) { return std::string(name); }
@@ -64,7 +63,7 @@ void RequantizeKernel::Compute(OrtKernelContext* context) const {
       // Matrices of fewer leading axes are repeated.
       const std::size_t at = (i / (rows * columns) * columns + i % columns) % known;
       const double worth = static_cast<double>(unit[0]) * static_cast<double>(factor[at]);
-      to[i] = requantized(Requantizer(worth, step), worth, step, round, from[i]);
+      to[i] = requantized(Requantizer(worth, step), worth, step, from[i]);
     }
     return;
   }
@@ -75,7 +74,7 @@ void RequantizeKernel::Compute(OrtKernelContext* context) const {
   const Axis channels = axis_of(shape, axis);
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t channel = unit.size() == 1 ? 0 : channels.of(i);
-    to[i] = requantized(requantizers.at(channel), unit[channel], step, round, from[i]);
+    to[i] = requantized(requantizers.at(channel), unit[channel], step, from[i]);
   }
 }
 
@@ -157,7 +156,6 @@ void* RequantizeOp::CreateKernel(const OrtApi&, const OrtKernelInfo* info) const
   kernel->unit = facts.GetAttributes<float>(text(simulation::kUnit).c_str());
   kernel->axis = facts.GetAttribute<std::int64_t>(text(simulation::kAxis).c_str());
   kernel->step = facts.GetAttribute<float>(text(simulation::kStep).c_str());
-  kernel->round = facts.GetAttribute<std::int64_t>(text(simulation::kRound).c_str()) != 0;
   return kernel.release();
 }
 

@@ -18,7 +18,6 @@ struct RequantizeKernel {
   std::vector<float> unit{};
   std::int64_t axis = 0;
   float step = 0;
-  bool round = true;
   void Compute(OrtKernelContext* context) const;  // NOLINT(readability-identifier-naming)
 };
 
