@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -61,7 +62,6 @@ TEST(FollowTarget, AProductIsRequantizedForItsOwnCodes) {
   EXPECT_EQ(node.output(0), "m");
   EXPECT_EQ(float_of(node, kStep), 0.25F);
   EXPECT_THAT(find_attribute(node, kUnit)->floats(), ElementsAre(0.0625F));
-  EXPECT_EQ(int_attribute(node, kRound, 0), 1);
   EXPECT_EQ(model.proto().opset_import().rbegin()->domain(), kDomain);
 }
 
@@ -70,13 +70,96 @@ TEST(FollowTarget, AFusedActivationReadsSumsOfItsOwn) {
       m = MatMul(dx, dw)
       qm = QuantizeLinear(m, s, z)
       dm = DequantizeLinear(qm, s, z)
-      r = HardSwish(dm)
+      r = Relu(dm)
       qr = QuantizeLinear(r, t, u)
       y = DequantizeLinear(qr, t, u))");
   EXPECT_EQ(follow_target(model), 1U);
   const std::vector<std::string> found = types(model);
   EXPECT_EQ(std::ranges::count(found, std::string(kRequantize)), 2);
-  EXPECT_NE(only(model, "HardSwish").input(0), "dm");
+  EXPECT_NE(only(model, "Relu").input(0), "dm");
+}
+
+TEST(FollowTarget, AnActivationThatIsNoClampReadsExactSums) {
+  Model model = model_of(R"(
+      m = MatMul(dx, dw)
+      qm = QuantizeLinear(m, s, z)
+      dm = DequantizeLinear(qm, s, z)
+      r = HardSwish(dm)
+      qr = QuantizeLinear(r, t, u)
+      y = DequantizeLinear(qr, t, u))");
+  EXPECT_EQ(follow_target(model), 1U);
+  EXPECT_EQ(only(model, kRequantize).output(0), "m");
+  EXPECT_EQ(only(model, "HardSwish").input(0), only(model, "MatMul").output(0));
+}
+
+TEST(FollowTarget, StridedDepthwiseSumsAreOnlyRounded) {
+  const std::string text = R"(
+    <ir_version: 10, opset_import: ["" : 21]>
+    g (float[1, 2, 5, 5] x) => (float[1, 2, N, N] y)
+    <float s = {0.5}, uint8 z = {128}, float v = {0.125}, int8[2, 1, 3, 3] w = {
+       1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9}, int8 zero = {0}>
+    {
+      qx = QuantizeLinear(x, s, z)
+      dx = DequantizeLinear(qx, s, z)
+      dw = DequantizeLinear(w, v, zero)
+      c = Conv<group = 2, strides = [STRIDE, STRIDE]>(dx, dw)
+      qc = QuantizeLinear(c, s, z)
+      y = DequantizeLinear(qc, s, z)
+    })";
+  for (const auto& [stride, requantized] : {std::pair{"1", 1}, std::pair{"2", 0}}) {
+    std::string own = text;
+    while (own.find("STRIDE") != std::string::npos) {
+      own.replace(own.find("STRIDE"), 6, stride);
+    }
+    Model model = model_from_text(own);
+    (void)follow_target(model);
+    EXPECT_EQ(std::ranges::count(types(model), std::string(kRequantize)), requantized) << stride;
+  }
+}
+
+TEST(FollowTarget, ASwishReadsNoCodesOfTheSigmoid) {
+  Model model = model_of(R"(
+      g = Sigmoid(dx)
+      qg = QuantizeLinear(g, t, z)
+      dg = DequantizeLinear(qg, t, z)
+      p = Mul(dx, dg)
+      qp = QuantizeLinear(p, t, u)
+      y = DequantizeLinear(qp, t, u))");
+  EXPECT_EQ(follow_target(model), 1U);
+  EXPECT_EQ(only(model, "Mul").input(0), "dx");
+  EXPECT_EQ(only(model, "Mul").input(1), "g");
+}
+
+TEST(FollowTarget, AProductWithTheSigmoidOfAnotherTensorKeepsItsCodes) {
+  Model model = model_of(R"(
+      m = Neg(dx)
+      qm = QuantizeLinear(m, s, z)
+      dm = DequantizeLinear(qm, s, z)
+      g = Sigmoid(dm)
+      qg = QuantizeLinear(g, t, z)
+      dg = DequantizeLinear(qg, t, z)
+      p = Mul(dg, dx)
+      qp = QuantizeLinear(p, t, u)
+      y = DequantizeLinear(qp, t, u))");
+  EXPECT_EQ(follow_target(model), 0U);
+  EXPECT_EQ(only(model, "Mul").input(0), "dg");
+}
+
+TEST(FollowTarget, AnAveragePoolComputesOnCodes) {
+  Model model = model_from_text(R"(
+    <ir_version: 10, opset_import: ["" : 21]>
+    g (float[1, 2, 4, 4] x) => (float[1, 2, N, N] y)
+    <float s = {0.5}, uint8 z = {128}>
+    {
+      qx = QuantizeLinear(x, s, z)
+      dx = DequantizeLinear(qx, s, z)
+      p = AveragePool<kernel_shape = [2, 2], strides = [2, 2]>(dx)
+      qp = QuantizeLinear(p, s, z)
+      y = DequantizeLinear(qp, s, z)
+    })");
+  EXPECT_EQ(follow_target(model), 1U);
+  EXPECT_EQ(only(model, "Cast").input(0), "qx");
+  EXPECT_EQ(only(model, "AveragePool").input(0), only(model, "Sub").output(0));
 }
 
 TEST(FollowTarget, ASecondActivationIsRoundedByColumn) {
