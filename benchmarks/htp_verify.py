@@ -50,26 +50,9 @@ def decibels(value: object) -> float:
 
 def verify(command: str, written: Path, case: Path, arch: str, arithmetic: str) -> dict:
     """The outputs of one case, the lowest values of all."""
-    document = json.loads(
-        run(
-            command,
-            "verify",
-            written,
-            "--on",
-            "htp",
-            "--arch",
-            arch,
-            "--data",
-            sample(case, written.parent),
-            "--cast-inputs",
-            "--float",
-            case.parent / "model.onnx",
-            "--arithmetic",
-            arithmetic,
-            "--json",
-            "-q",
-        )  # fmt: skip
-    )
+    words = ["verify", written, "--on", "htp", "--arch", arch, "--cast-inputs", "--json", "-q"]
+    words += ["--data", sample(case, written.parent), "--float", case.parent / "model.onnx"]
+    document = json.loads(run(command, *words, "--arithmetic", arithmetic))
     rows = [r for r in document["verify"]["tensors"] if r["simulation_float_db"] is not None]
     return {
         "target_simulation": min(decibels(r["target_simulation_db"]) for r in rows),
@@ -81,11 +64,9 @@ def verify(command: str, written: Path, case: Path, arch: str, arithmetic: str) 
 def measure(options: argparse.Namespace, case: Path, folder: Path) -> dict[str, dict]:
     """Both simulations of one case."""
     written = folder / f"{case.parent.name}.{case.stem}.onnx"
-    run(
-        options.halfstep, "convert", "-i", case.parent / "model.onnx",
-        "--quantization_overrides", case, "--target_backend", "HTP", "--htp_arch", options.arch,
-        "-o", written, "--force", "--fallback", "-q",
-    )  # fmt: skip
+    words = ["convert", "-i", case.parent / "model.onnx", "--quantization_overrides", case]
+    words += ["--target_backend", "HTP", "--htp_arch", options.arch, "-o", written]
+    run(options.halfstep, *words, "--force", "--fallback", "-q")
     return {a: verify(options.halfstep, written, case, options.arch, a) for a in ARITHMETICS}
 
 

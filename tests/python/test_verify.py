@@ -44,7 +44,8 @@ def test_dumps_of_samples_in_memory(adapted, tmp_path):
     folder = tmp_path / "Result_0"
     folder.mkdir()
     np.save(folder / "logits.npy", np.asarray(logits, np.float32))
-    result = halfstep.verify(adapted, samples, dumps=tmp_path)
+    result = halfstep.verify(adapted, samples, dumps=tmp_path, arithmetic="qdq")
+    assert result["arithmetic"] == "qdq"
     assert [row["target_simulation_db"] for row in result["tensors"]] == ["inf"]
     assert result["first_departure"] is None
     np.save(folder / "logits.npy", np.zeros(3, np.float32))
@@ -56,6 +57,8 @@ def test_arguments_that_are_refused(adapted, tmp_path):
     data = CASE / "data.npz"
     with pytest.raises(halfstep.InvalidArgument, match="simulation="):
         halfstep.verify("net.dlc", data)
+    with pytest.raises(halfstep.InvalidArgument, match="expected target or qdq"):
+        halfstep.verify(adapted, data, arithmetic="chip")
     with pytest.raises(halfstep.InvalidArgument, match="for a DLC"):
         halfstep.verify(adapted, data, simulation=adapted)
     with pytest.raises(halfstep.InvalidArgument, match="--on htp"):
