@@ -83,6 +83,8 @@ struct Following {
 void follow_products(Following& following);
 /// Add, Sub.
 void follow_sums(Following& following);
+/// Float16 values through codes.
+void follow_floats(Following& following);
 /// x * Sigmoid(x).
 void follow_swishes(Following& following);
 /// AveragePool, GlobalAveragePool.

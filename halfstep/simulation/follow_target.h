@@ -15,7 +15,8 @@ namespace halfstep::simulation {
 /// Requantizer; a Q/DQ pair between the result and an activation that the backend fuses regardless
 /// has no effect, as on the chip. LayerNormalization, RMSNormalization of 8-bit codes: layer_norm,
 /// rms_norm. Add, Sub of unsigned 8-bit codes: weighted_sum. x * Sigmoid(x) is one function
-/// without codes in between. AveragePool between equal encodings rounds halves up. Everything else stays as it is: Q/DQ.
+/// without codes in between. Float16 values through 8-bit codes are clamped, not rounded.
+/// AveragePool between equal encodings rounds halves up. Everything else stays as it is: Q/DQ.
 ///
 /// Returns how many operators follow the target now.
 std::size_t follow_target(Model& model);

@@ -47,6 +47,13 @@ const onnx::NodeProto& only(const Model& model, std::string_view type) {
   return *found;
 }
 
+const onnx::TensorProto* find_initializer(const Model& model, const std::string& name) {
+  const auto& all = model.graph().initializer();
+  const auto found = std::ranges::find_if(
+      all, [&](const onnx::TensorProto& tensor) { return tensor.name() == name; });
+  return found == all.end() ? nullptr : &*found;
+}
+
 float float_of(const onnx::NodeProto& node, std::string_view name) {
   return find_attribute(node, name)->f();
 }
@@ -143,6 +150,37 @@ TEST(FollowTarget, AProductWithTheSigmoidOfAnotherTensorKeepsItsCodes) {
       y = DequantizeLinear(qp, t, u))");
   EXPECT_EQ(follow_target(model), 0U);
   EXPECT_EQ(only(model, "Mul").input(0), "dg");
+}
+
+Model float16_through_codes(const std::string& reader) {
+  return model_of(R"(
+      h = Cast<to = 10>(x)
+      f = Cast<to = 1>(h)
+      i = Identity(f)
+      q = QuantizeLinear(i, t, u)
+      d = DequantizeLinear(q, t, u)
+      )" + reader);
+}
+
+TEST(FollowTarget, Float16ValuesThroughCodesAreOnlyClamped) {
+  Model model = float16_through_codes(R"(
+      j = Identity(d)
+      k = Cast<to = 10>(j)
+      y = Cast<to = 1>(k))");
+  EXPECT_EQ(follow_target(model), 1U);
+  const onnx::NodeProto& clip = only(model, "Clip");
+  EXPECT_EQ(clip.input(0), "i");
+  EXPECT_THAT(model.floats(*find_initializer(model, clip.input(1))), ElementsAre(-25.0F));
+  EXPECT_THAT(model.floats(*find_initializer(model, clip.input(2))), ElementsAre(38.75F));
+  const auto& nodes = model.graph().node();
+  EXPECT_TRUE(std::ranges::any_of(nodes, [&clip](const onnx::NodeProto& node) {
+    return node.output(0) == "j" && node.input(0) == clip.output(0);
+  }));
+}
+
+TEST(FollowTarget, CodesThatAreReadAsFloat32StayRounded) {
+  Model model = float16_through_codes("y = Identity(d)");
+  EXPECT_EQ(follow_target(model), 0U);
 }
 
 TEST(FollowTarget, AnAveragePoolComputesOnCodes) {
