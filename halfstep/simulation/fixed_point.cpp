@@ -56,6 +56,16 @@ WeightedSum weighted_sum(std::span<const double> ratios, std::span<const double>
   return sum;
 }
 
+Conversion conversion(double ratio, double zero_point_in, double zero_point_out) noexcept {
+  constexpr double kGrid = 64, kConstantGrid = 2048;
+  const int bits = 14 - std::ilogb(ratio);
+  const double multiplier = std::ldexp(std::nearbyint(std::ldexp(ratio, bits)), -bits);
+  const double constant =
+      std::nearbyint((zero_point_out - zero_point_in * multiplier) * kConstantGrid) / kConstantGrid;
+  return {.multiplier = static_cast<float>(kGrid * multiplier),
+          .constant = static_cast<float>(kGrid * constant + 0.5)};
+}
+
 SecondOperand second_operand(std::span<const double> codes, std::size_t columns) {
   SecondOperand result{.codes = {codes.begin(), codes.end()},
                        .factor = std::vector<double>(columns, 1.0)};

@@ -87,7 +87,9 @@ void follow_sums(Following& following);
 void follow_floats(Following& following);
 /// x * Sigmoid(x).
 void follow_swishes(Following& following);
-/// AveragePool, GlobalAveragePool.
+/// Concat, Slice, Max, Min, ReduceMax, ReduceMin, and nothing, between different encodings.
+void follow_conversions(Following& following);
+/// AveragePool, GlobalAveragePool, linear Resize.
 void follow_pools(Following& following);
 /// LayerNormalization, RMSNormalization.
 void follow_norms(Following& following);

@@ -17,14 +17,25 @@ bool rounds_up(const onnx::NodeProto& pool) {
   return !(even && moves_by_one);
 }
 
+/// Is it one whose results are rounded to the input's encoding first?
+bool is_linear_resize(const onnx::NodeProto& op) {
+  const onnx::AttributeProto* mode = find_attribute(op, "mode");
+  const onnx::AttributeProto* way = find_attribute(op, "coordinate_transformation_mode");
+  return op.op_type() == "Resize" && mode != nullptr && mode->s() == "linear" &&
+         (way == nullptr || way->s() != "align_corners");
+}
+
 /// The mean is that of codes without zero point, so halves are exact.
 void follow_pool(Following& following, int i) {
   const onnx::NodeProto& op = following.node(i);
   const std::optional<Codes> operand = following.operand(op.input(0));
   const std::optional<Codes> result = following.clamped_result(op.output(0));
   if (!operand || !result || !operand->is_activation() || operand->type != result->type ||
-      operand->scales != result->scales || operand->zero_points != result->zero_points ||
       !rounds_up(op)) {
+    return;
+  }
+  if (op.op_type() != "Resize" &&
+      (operand->scales != result->scales || operand->zero_points != result->zero_points)) {
     return;
   }
   constexpr float kHalf = 0.5F;
@@ -39,7 +50,7 @@ void follow_pool(Following& following, int i) {
   const std::string moved = following.insert(
       i + 1, "Add", {mean, following.scalar(name + "_half", kHalf)}, name + "_moved");
   const std::string code = following.insert(i + 1, "Floor", {moved}, name + "_code");
-  const std::string step = following.scalar(name + "_step", result->scales[0]);
+  const std::string step = following.scalar(name + "_step", operand->scales[0]);
   (void)following.insert(i + 1, "Mul", {code, step}, name + "_value", name);
   ++following.followed;
 }
@@ -49,8 +60,8 @@ void follow_pool(Following& following, int i) {
 void follow_pools(Following& following) {
   for (int i = 0; i < following.model.graph().node_size(); ++i) {
     const onnx::NodeProto& node = following.node(i);
-    if (is_onnx_domain(node) &&
-        (node.op_type() == "AveragePool" || node.op_type() == "GlobalAveragePool")) {
+    if (is_onnx_domain(node) && (node.op_type() == "AveragePool" ||
+                                 node.op_type() == "GlobalAveragePool" || is_linear_resize(node))) {
       follow_pool(following, i);
     }
   }

@@ -13,6 +13,7 @@ std::size_t follow_target(Model& model) {
   follow_sums(following);
   follow_swishes(following);
   follow_floats(following);
+  follow_conversions(following);
   follow_pools(following);
   follow_norms(following);
   following.editor.apply();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -135,6 +136,33 @@ TEST(SecondOperandTest, AWiderColumnIsRoundedToItsOwnScale) {
   const SecondOperand second = second_operand(std::vector<double>{254, -200, 7, 100, 3, 50}, 2);
   EXPECT_EQ(second.factor, (std::vector<double>{2, 200 / 128.0}));
   EXPECT_EQ(second.codes, (std::vector<double>{127, -128, 4, 64, 2, 32}));
+}
+
+int converted(const Conversion& conversion, int code) {
+  const double parts = std::floor(code * static_cast<double>(conversion.multiplier) +
+                                  static_cast<double>(conversion.constant));
+  return static_cast<int>(std::clamp(std::floor(parts / 64 + 0.5), 0.0, 255.0));
+}
+
+double ratio_of(float from, float to) {
+  return static_cast<double>(from) / static_cast<double>(to);
+}
+
+/// Convert, recorded on the emulator (QNN 2.51, v75). Plain rounding gives another code for 21 and
+/// 75 of the first, and for all of the last.
+TEST(Conversion, GivesTheCodesOfTheEmulator) {
+  const std::vector<std::pair<Conversion, std::vector<std::pair<int, int>>>> recorded = {
+      {conversion(ratio_of(0.0213F, 0.0371F), 102, 60),
+       {{0, 1}, {21, 14}, {45, 27}, {50, 30}, {75, 45}, {128, 75}, {207, 120}, {255, 148}}},
+      {conversion(ratio_of(0.0171F, 0.0123F), 30, 12),
+       {{0, 0}, {24, 4}, {50, 40}, {85, 88}, {110, 123}, {149, 177}, {200, 248}, {222, 255}}},
+      {conversion(ratio_of(0.025059573352336884F, 0.034696657210588455F), 128, 128),
+       {{11, 44}, {29, 57}, {47, 70}, {65, 83}, {83, 96}, {101, 109}, {119, 122}}}};
+  for (const auto& [conversion, codes] : recorded) {
+    for (const auto& [in, out] : codes) {
+      EXPECT_EQ(converted(conversion, in), out) << in;
+    }
+  }
 }
 
 }  // namespace

@@ -152,6 +152,51 @@ TEST(FollowTarget, AProductWithTheSigmoidOfAnotherTensorKeepsItsCodes) {
   EXPECT_EQ(only(model, "Mul").input(0), "dg");
 }
 
+TEST(FollowTarget, OperandsOfAnotherEncodingAreConvertedFirst) {
+  Model model = model_of(R"(
+      m = Neg(dx)
+      qm = QuantizeLinear(m, t, u)
+      dm = DequantizeLinear(qm, t, u)
+      c = Max(dx, dm)
+      qc = QuantizeLinear(c, t, u)
+      y = DequantizeLinear(qc, t, u))");
+  EXPECT_EQ(follow_target(model), 1U);
+  const onnx::NodeProto& largest = only(model, "Max");
+  EXPECT_NE(largest.input(0), "dx");
+  EXPECT_EQ(largest.input(1), "dm");
+  EXPECT_EQ(only(model, "Cast").input(0), "qx");
+}
+
+TEST(FollowTarget, CodesThatBecomeOthersDirectlyAreConverted) {
+  Model model = model_of(R"(
+      q = QuantizeLinear(dx, t, u)
+      y = DequantizeLinear(q, t, u))");
+  EXPECT_EQ(follow_target(model), 1U);
+  EXPECT_EQ(only(model, "Cast").input(0), "qx");
+}
+
+TEST(FollowTarget, ALinearResizeIsRoundedToTheEncodingOfItsInput) {
+  const std::string text = R"(
+    <ir_version: 10, opset_import: ["" : 21]>
+    g (float[1, 2, 4, 4] x) => (float[1, 2, 8, 8] y)
+    <float s = {0.5}, uint8 z = {128}, float t = {0.75}, float[4] scales = {1, 1, 2, 2}>
+    {
+      qx = QuantizeLinear(x, s, z)
+      dx = DequantizeLinear(qx, s, z)
+      r = Resize<mode = "linear", coordinate_transformation_mode = "WAY">(dx, , scales)
+      qr = QuantizeLinear(r, t, z)
+      y = DequantizeLinear(qr, t, z)
+    })";
+  for (const auto& [way, followed] :
+       {std::pair{"half_pixel", 1U}, std::pair{"align_corners", 0U}}) {
+    std::string own = text;
+    own.replace(own.find("WAY"), 3, way);
+    Model model = model_from_text(own);
+    EXPECT_EQ(follow_target(model), followed) << way;
+    EXPECT_EQ(only(model, "Resize").input(0) == "dx", followed == 0) << way;
+  }
+}
+
 Model float16_through_codes(const std::string& reader) {
   return model_of(R"(
       h = Cast<to = 10>(x)

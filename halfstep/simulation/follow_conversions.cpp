@@ -1,0 +1,89 @@
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "halfstep/model/op_facts.h"
+#include "halfstep/simulation/fixed_point.h"
+#include "halfstep/simulation/follow.h"
+
+namespace halfstep::simulation {
+namespace {
+
+/// Operators whose operands become codes of the result's encoding first.
+constexpr std::array<std::string_view, 6> kConverting = {"Concat", "Slice",     "Max",
+                                                         "Min",    "ReduceMax", "ReduceMin"};
+
+bool same_encoding(const Codes& a, const Codes& b) {
+  return a.type == b.type && a.scales == b.scales && a.zero_points == b.zero_points;
+}
+
+/// Inserts in front of node `before` what makes values of the encoding `to` of the codes that
+/// `operand` is made from.
+std::string insert_conversion(Following& following, int before, const std::string& operand,
+                              const Codes& from, const Codes& to) {
+  const double ratio = static_cast<double>(from.scales[0]) / static_cast<double>(to.scales[0]);
+  const Conversion rule = conversion(ratio, from.zero_points[0], to.zero_points[0]);
+  const std::string stored = following.node(following.index.producer(operand)).input(0);
+  const std::string name = operand + "_converted";
+  const auto apply = [&](const char* type, const std::string& tensor, float number) {
+    return following.insert(before, type, {tensor, following.scalar(name + "_number", number)},
+                            name);
+  };
+  constexpr float kGrid = 1.0F / 64, kHalf = 0.5F;
+  std::string tensor = following.insert(before, "Cast", {stored}, name + "_codes");
+  tensor = apply("Mul", tensor, rule.multiplier);
+  tensor = apply("Add", tensor, rule.constant);
+  tensor = following.insert(before, "Floor", {tensor}, name);
+  tensor = apply("Mul", tensor, kGrid);
+  tensor = apply("Add", tensor, kHalf);
+  tensor = following.insert(before, "Floor", {tensor}, name);
+  tensor = apply("Sub", tensor, to.zero_points[0]);
+  return apply("Mul", tensor, to.scales[0]);
+}
+
+/// Converts operand `slot` of node `i` to the encoding `to`.
+bool convert_operand(Following& following, int i, int slot, const Codes& to) {
+  const std::string operand = following.node(i).input(slot);
+  if (operand.empty() || following.is_constant_operand(operand)) {
+    return false;
+  }
+  const std::optional<Codes> from = following.operand(operand);
+  if (!from || !from->is_activation() || from->type != to.type || same_encoding(*from, to)) {
+    return false;
+  }
+  following.editor.set_input(i, slot, insert_conversion(following, i, operand, *from, to));
+  return true;
+}
+
+void follow_conversion(Following& following, int i) {
+  const onnx::NodeProto& op = following.node(i);
+  const bool direct = op.op_type() == "QuantizeLinear";
+  if (!direct && std::ranges::find(kConverting, op.op_type()) == kConverting.end()) {
+    return;
+  }
+  const std::optional<Codes> to =
+      direct ? following.result(op) : following.clamped_result(op.output(0));
+  if (!to || !to->is_activation()) {
+    return;
+  }
+  const bool many = op.op_type() == "Concat" || op.op_type() == "Max" || op.op_type() == "Min";
+  bool changed = false;
+  for (int slot = 0; slot < (many ? op.input_size() : 1); ++slot) {
+    changed = convert_operand(following, i, slot, *to) || changed;
+  }
+  following.followed += changed ? 1 : 0;
+}
+
+}  // namespace
+
+void follow_conversions(Following& following) {
+  for (int i = 0; i < following.model.graph().node_size(); ++i) {
+    if (is_onnx_domain(following.node(i))) {
+      follow_conversion(following, i);
+    }
+  }
+}
+
+}  // namespace halfstep::simulation
