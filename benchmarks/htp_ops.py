@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""One operator at a time on the HTP emulator: float -> quantize -> DLC -> run, beside the simulation.
+"""One operator at a time on the HTP emulator: float, quantize, DLC, run; beside the simulation.
 
 usage: benchmarks/htp_ops.py [--arch v75] [--halfstep COMMAND] [--ops GLOB] [--types u8,s8,...]
 
 For each operator and type a model with that operator alone is made, quantized with random samples
-(`halfstep quantize --target htp_vXX --dlc`), loaded and run as DLC by `halfstep verify`. A cell says how
-many steps the emulator and the simulation are apart at most, and how many codes are equal; floats:
-their SQNR in dB; or why it is refused.
+(`halfstep quantize --target htp_vXX --dlc`), loaded and run as DLC by `halfstep verify`. A cell says
+how many steps the emulator and the simulation are apart at most, and how many codes are equal;
+floats: their SQNR in dB; or why it is refused.
 """
 
 import argparse
@@ -37,11 +37,10 @@ class Case:
     shapes: tuple[tuple[int, ...], ...] = ((1, 8, 8, 8),)
     attributes: dict = field(default_factory=dict)
     constants: dict[int, np.ndarray] = field(default_factory=dict)  # by input slot
-    outputs: int = 1
+    outputs: int = 1  # of the node; the first is the output of the model
     low: float = -3.0
     high: float = 3.0
     weight: str = "int8 per_channel"
-    keep: int = 0  # the output that is compared
     opset: int = OPSET
 
 
@@ -115,7 +114,7 @@ def elementwise() -> list[Case]:
         Case("Reciprocal", "Reciprocal", low=0.5), Case("Abs", "Abs"), Case("Neg", "Neg"),
         Case("Sin", "Sin"), Case("Cos", "Cos"), Case("Floor", "Floor"), Case("Ceil", "Ceil"),
         Case("Round", "Round"), Case("Sign", "Sign"), Case("Atan", "Atan"),
-        Case("Asin", "Asin", low=-1.0, high=1.0),
+        Case("Asin", "Asin", low=-0.9, high=0.9),
         Case("Relu", "Relu"), Case("Sigmoid", "Sigmoid"), Case("Tanh", "Tanh"), Case("Elu", "Elu"),
         Case("Gelu", "Gelu"), Case("HardSwish", "HardSwish"),
         Case("HardSigmoid", "HardSigmoid"), Case("Softplus", "Softplus"),
@@ -145,7 +144,6 @@ def norms_and_pools() -> list[Case]:
         Case("GlobalAveragePool", "GlobalAveragePool"),
         Case("CumSum", "CumSum", shapes=((1, 4, 8),), constants={1: np.array(2, np.int64)}),
         Case("TopK", "TopK", shapes=((2, 32),), constants={1: ints(4)}, outputs=2),
-        Case("ArgMax", "ArgMax", shapes=((1, 4, 8),), attributes={"axis": -1}),
     ]  # fmt: skip
     for op in ("ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin"):
         cases.append(Case(op, op, constants={1: ints(-1)}))
@@ -193,7 +191,11 @@ def model_of(case: Case) -> onnx.ModelProto:
     outputs = [f"y{k}" for k in range(case.outputs)]
     node = helper.make_node(case.op, names, outputs, name="node", **case.attributes)
     graph = helper.make_graph(
-        [node], "one", inputs, [onnx.ValueInfoProto(name=n) for n in outputs], constants
+        [node],
+        "one",
+        inputs,
+        [helper.make_tensor_value_info(outputs[0], TensorProto.FLOAT, None)],
+        constants,
     )
     opsets = [helper.make_opsetid("", case.opset)]
     model = helper.make_model(graph, opset_imports=opsets, ir_version=10)
@@ -240,11 +242,11 @@ class Runner:
         model, written, dlc = (self.folder / n for n in ("one.onnx", "out.onnx", "out.dlc"))
         samples, recipe = self.folder / "samples.npz", self.folder / "recipe.json"
         onnx.save(model_of(case), model)
-        names = [n for n in onnx.load(model).graph.input]
+        inputs = onnx.load(model).graph.input
         arrays = {
             f"{i:03}/{value.name}": random(*shape, low=case.low, high=case.high, seed=10 * i + k)
             for i in range(4)
-            for k, (value, shape) in enumerate(zip(names, case.shapes, strict=True))
+            for k, (value, shape) in enumerate(zip(inputs, case.shapes, strict=True))
         }
         np.savez(samples, **arrays)
         target = ["--dlc", dlc, "-o", written, "--force", "-q"]
@@ -277,7 +279,7 @@ class Runner:
             )  # fmt: skip
         )
         rows = {row["tensor"]: row for row in document["verify"]["tensors"]}
-        row = rows.get(f"y{case.keep}") or next(iter(rows.values()))
+        row = rows.get("y0") or next(iter(rows.values()))
         return row
 
 
