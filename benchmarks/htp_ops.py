@@ -4,8 +4,8 @@
 usage: benchmarks/htp_ops.py [--arch v75] [--halfstep COMMAND] [--ops GLOB] [--types u8,s8,...]
 
 For each operator and type a model with that operator alone is made, quantized with random samples
-(`halfstep quantize --target htp_vXX --dlc`), loaded and run as DLC by `halfstep verify`. A cell says
-how many steps the emulator and the simulation are apart at most, and how many codes are equal;
+(`halfstep quantize --target htp_vXX --dlc`), loaded and run as DLC by `halfstep verify`. A cell
+says how many steps the emulator and the simulation are apart at most, and how many codes are equal;
 floats: their SQNR in dB; or why it is refused.
 """
 
@@ -276,7 +276,7 @@ class Runner:
                 model,
                 "--json",
                 "-q",
-            )  # fmt: skip
+            )
         )
         rows = {row["tensor"]: row for row in document["verify"]["tensors"]}
         row = rows.get("y0") or next(iter(rows.values()))
