@@ -257,6 +257,11 @@ class QuantizeJob {
 
   void take_encodings() {
     const Phase phase(summary(), "prepare");
+    if (!request_.graph.input_extents.empty()) {
+      // What is computed from extents is constant then, and needs no operator of the target.
+      fix_input_extents(result_.model, request_.graph.input_extents, result_.diagnostics);
+      fold_extents(result_.model);
+    }
     given_.emplace(result_.model, request_.encodings, request_.lenient, adapts(),
                    result_.diagnostics);
     summary().model_encodings = given_->from_model();

@@ -32,6 +32,11 @@ double Requantizer::steps(double sum) const noexcept {
   return (std::floor(sum * shrink_) + half_) * scale_;
 }
 
+float bias_count(float code, float scale, float unit) noexcept {
+  const float value = code * scale;
+  return std::trunc(value / unit);
+}
+
 WeightedSum weighted_sum(std::span<const double> ratios, std::span<const double> zero_points,
                          double zero_point) {
   double largest = std::abs(std::reduce(ratios.begin(), ratios.end(), 0.0));

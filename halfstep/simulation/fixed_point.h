@@ -34,6 +34,12 @@ class Requantizer {
   double scale_;   ///< M / 2^15
 };
 
+/// A bias code as a count of the sum: through its value in float32, and cut towards zero, so that a
+/// code of the very unit may lose one.
+///
+///   count = trunc(float32(float32(code * scale) / unit))
+[[nodiscard]] float bias_count(float code, float scale, float unit) noexcept;
+
 /// How weighted codes are added up: Add, Sub of 8-bit codes.
 ///
 ///   r_i = scale_i / step, negative for what is subtracted

@@ -86,6 +86,7 @@ class Products {
       following_.editor.set_output(following_.index.producer(product->sums), product->sums, exact);
     }
     follow_behind(*product, *result, exact, factor);
+    follow_bias(following_, i, product->unit);
     ++following_.followed;
   }
 

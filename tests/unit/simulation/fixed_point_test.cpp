@@ -93,6 +93,15 @@ TEST(Requantizer, LargeStepsAreNotShrunk) {
   EXPECT_EQ(requantizer.steps(-3), -0.75);
 }
 
+TEST(BiasCount, MayLoseOne) {
+  // Conv2d, recorded on the emulator (QNN 2.51, v75): biases of -43, 57 and 58 counts.
+  constexpr float kUnit = 0.02F * 0.005F;
+  EXPECT_EQ(bias_count(-43, kUnit, kUnit), -42);
+  EXPECT_EQ(bias_count(57, kUnit, kUnit), 56);
+  EXPECT_EQ(bias_count(58, kUnit, kUnit), 58);
+  EXPECT_EQ(bias_count(100, 2 * kUnit, kUnit), 200);
+}
+
 TEST(WeightedSumTest, GivesTheCodesOfTheEmulator) {
   // ElementWiseAdd, recorded on the emulator (QNN 2.51, v75); plain rounding differs in eight.
   constexpr double kFirst = 0.0123F;
