@@ -18,7 +18,7 @@
 #include "cli/text.h"
 #include "halfstep/encodings/schema/format.h"
 #include "halfstep/encodings_files.h"
-#include "halfstep/frontends/onnx.h"
+#include "halfstep/frontends/load.h"
 #include "halfstep/model/graph_index.h"
 #include "halfstep/output_check.h"
 #include "halfstep/outputs/encodings_json.h"
@@ -40,7 +40,7 @@ class Job {
       : arguments_(arguments), console_(console) {
     if (!arguments.model.empty()) {
       Diagnostics loading;  // of the model; here the files are looked at
-      model_.emplace(load_onnx(arguments.model, loading));
+      model_.emplace(load_model(arguments.model, loading));
     }
   }
 

@@ -8,7 +8,7 @@
 #include "cli/json_document.h"
 #include "cli/table.h"
 #include "cli/text.h"
-#include "halfstep/frontends/onnx.h"
+#include "halfstep/frontends/load.h"
 #include "halfstep/support/json.h"
 
 namespace halfstep::cli {
@@ -44,7 +44,7 @@ std::string explanation_text(const Explanation& explanation) {
 
 int run_explain(const ExplainArguments& arguments, Console& console) {
   Diagnostics loading;
-  const Explanation explanation = explain(load_onnx(arguments.model, loading), arguments.name);
+  const Explanation explanation = explain(load_model(arguments.model, loading), arguments.name);
   if (arguments.common.json) {
     Json document = json_document("explain");
     document["explanation"] = to_json(explanation);

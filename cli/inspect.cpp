@@ -17,7 +17,7 @@
 #include "cli/summary.h"
 #include "cli/table.h"
 #include "cli/text.h"
-#include "halfstep/frontends/onnx.h"
+#include "halfstep/frontends/load.h"
 #include "halfstep/model/model.h"
 #include "halfstep/support/diagnostic.h"
 #include "halfstep/support/json.h"
@@ -169,7 +169,7 @@ int run_inspect(const InspectArguments& arguments, Console& console) {
     return run_inspect_dlc(arguments, console);
   }
   Diagnostics loading;
-  const Model model = load_onnx(arguments.model, loading);
+  const Model model = load_model(arguments.model, loading);
   const ModelReport report = inspect(model, std::move(loading));
   if (arguments.common.json) {
     Json document = json_document("inspect");

@@ -26,7 +26,7 @@
 #include "halfstep/calibration/samples.h"
 #include "halfstep/engines/engine.h"
 #include "halfstep/engines/lazy_engine.h"
-#include "halfstep/frontends/onnx.h"
+#include "halfstep/frontends/load.h"
 #include "halfstep/model/model.h"
 #include "halfstep/output_check.h"
 #include "halfstep/pipeline.h"
@@ -180,7 +180,7 @@ QuantizeResult work(const QuantizeArguments& a, const Environment& environment,
   const auto start = std::chrono::steady_clock::now();
   Diagnostics diagnostics;
   progress.begin("load", 0);
-  Model model = load_onnx(a.model, diagnostics);
+  Model model = load_model(a.model, diagnostics);
   const std::unique_ptr<SampleSource> samples = open_data(a, model, environment, diagnostics);
   const auto make_engine = [&] {
     return make_onnxruntime_engine(a.onnxruntime.empty() ? environment.onnxruntime : a.onnxruntime);

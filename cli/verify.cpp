@@ -22,7 +22,7 @@
 #include "halfstep/calibration/samples.h"
 #include "halfstep/engines/engine.h"
 #include "halfstep/engines/lazy_engine.h"
-#include "halfstep/frontends/onnx.h"
+#include "halfstep/frontends/load.h"
 #include "halfstep/support/diagnostic.h"
 
 namespace halfstep::cli {
@@ -60,10 +60,10 @@ VerifyResult work(const VerifyArguments& a, const Environment& environment, Prog
   const VerifyRequest request = request_of(a);
   Diagnostics diagnostics;
   progress.begin("load", 0);
-  const Model simulation = load_onnx(a.simulation.empty() ? a.model : a.simulation, diagnostics);
+  const Model simulation = load_model(a.simulation.empty() ? a.model : a.simulation, diagnostics);
   std::optional<Model> float_model;
   if (!a.float_model.empty()) {
-    float_model.emplace(load_onnx(a.float_model, diagnostics));
+    float_model.emplace(load_model(a.float_model, diagnostics));
   }
   const std::unique_ptr<SampleSource> samples =
       open_samples(a.data, sample_inputs(simulation), {.cast_inputs = a.cast_inputs});

@@ -35,7 +35,7 @@ ModelLike = Path | bytes | SupportsSerialize | _core.Model
 
 
 def load(model: ModelLike) -> _core.Model:
-    """The model of a path, of bytes, or of an onnx.ModelProto. A `Model` is returned as it is.
+    """The model of a path (ONNX or TFLite), of bytes, or of an onnx.ModelProto; a `Model` as it is.
 
     Errors: InvalidFile (missing, a directory, not an ONNX model, truncated, refused by the ONNX
     checker).
@@ -43,7 +43,7 @@ def load(model: ModelLike) -> _core.Model:
     if isinstance(model, _core.Model):
         return model
     if isinstance(model, str | PathLike):
-        return _core.Model.load(model)
+        return _core.load_model(model)[0]
     if isinstance(model, bytes | bytearray | memoryview):
         return _core.Model.from_bytes(bytes(model))
     if hasattr(model, "SerializeToString"):
@@ -206,7 +206,7 @@ def load_with_diagnostics(
     """The model, and what is worth saying about its file."""
     if not isinstance(model, str | PathLike):
         return load(model), []
-    loaded, diagnostics = _core.load_onnx(model)
+    loaded, diagnostics = _core.load_model(model)
     warnings = [diagnostic for diagnostic in diagnostics if diagnostic.severity == "warning"]
     if strict and warnings:
         raise InvalidArgument(f"strict: {warnings[0]}")

@@ -10,7 +10,7 @@
 
 #include "bindings.h"
 #include "halfstep/encodings_files.h"
-#include "halfstep/frontends/onnx.h"
+#include "halfstep/frontends/load.h"
 
 namespace halfstep::python {
 namespace {
@@ -23,7 +23,7 @@ struct DiagnosedEncodings {
 
 std::pair<Model, Diagnostics> load(const std::filesystem::path& path) {
   Diagnostics diagnostics;
-  Model model = load_onnx(path, diagnostics);
+  Model model = load_model(path, diagnostics);
   return {std::move(model), std::move(diagnostics)};
 }
 
@@ -59,7 +59,7 @@ void bind_frontends(nb::module_& module) {
           "Every entry, in the order of the file.")
       .def_ro("diagnostics", &DiagnosedEncodings::diagnostics);
 
-  module.def("load_onnx", &load, nb::arg("path"), unlocked());
+  module.def("load_model", &load, nb::arg("path"), unlocked());
   module.def("read_encodings", &read, nb::arg("path"), nb::arg("model").none(), nb::kw_only(),
              nb::arg("lenient"), unlocked());
 }

@@ -1,0 +1,251 @@
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "halfstep/frontends/tflite/ops.h"
+
+namespace halfstep::tflite {
+namespace {
+
+/// The extents that are not 1, without the first and the last.
+Shape inner(const Shape& shape) {
+  Shape result;
+  for (std::size_t k = 1; k + 1 < shape.size(); ++k) {
+    if (shape[k] != 1) {
+      result.push_back(shape[k]);
+    }
+  }
+  return result;
+}
+
+/// Only axes of extent 1 between batch and channels come or go: channels may stay first.
+bool keeps_channels(const Tensor& from, const Tensor& to) {
+  return !from.dynamic && !to.dynamic && from.shape.size() >= 3 && to.shape.size() >= 3 &&
+         from.shape.front() == to.shape.front() && from.shape.back() == to.shape.back() &&
+         inner(from.shape) == inner(to.shape);
+}
+
+/// Between batch and channels there are only axes of extent 1 (or there is one channel): both
+/// layouts are the same in memory.
+bool same_in_memory(const Tensor& tensor) {
+  return !tensor.dynamic && (inner(tensor.shape).empty() || tensor.shape.back() == 1);
+}
+
+void reshape_to(Builder& b, const Operator& op, const std::string& shape) {
+  b.finish(op, 0, b.node("Reshape", {b.read(op, 0), shape}).out());
+}
+
+void reshape(Builder& b, const Operator& op) {
+  const Tensor& from = b.input(op, 0);
+  const Tensor& to = b.output(op);
+  const bool first = b.layout(op, 0) == Layout::channels_first;
+  if (first && keeps_channels(from, to)) {
+    const std::string x = b.read(op, 0, Layout::channels_first);
+    const Shape shape = permuted(to.shape, to_channels_first(to.shape.size()));
+    b.finish(op, 0, b.reshape(x, shape), Layout::channels_first);
+    return;
+  }
+  if (first && same_in_memory(from) && !to.dynamic) {
+    b.finish(op, 0, b.reshape(b.read(op, 0, Layout::channels_first), to.shape));
+    return;
+  }
+  if (!to.dynamic) {
+    reshape_to(b, op, b.constant(to.shape));
+  } else if (b.has_input(op, 1)) {
+    reshape_to(b, op, b.read_int64(op, 1));
+  } else if (op.code == 22) {
+    const auto shape = op.options.vector(0).values<std::int32_t>();
+    reshape_to(b, op, b.constant(Ints(shape.begin(), shape.end())));
+  } else {
+    refuse("its result has an extent that is only known at run time");
+  }
+}
+
+Ints permutation(Builder& b, const Operator& op) {
+  Ints order = b.integers(op, 1);
+  const std::size_t rank = b.input(op, 0).shape.size();
+  std::set<std::int64_t> seen;
+  for (std::int64_t& axis : order) {
+    axis = checked_axis(axis, rank);
+    seen.insert(axis);
+  }
+  if (seen.size() != rank || order.size() != rank) {
+    damaged("its order of axes is no order");
+  }
+  return order;
+}
+
+void transpose(Builder& b, const Operator& op) {
+  Ints order = permutation(b, op);
+  const std::size_t rank = order.size();
+  if (b.layout(op, 0) == Layout::source) {
+    b.finish(op, 0, b.transpose(b.read(op, 0), order));
+    return;
+  }
+  // What is wanted is the source's order of a value that has its channels first.
+  for (std::int64_t& axis : order) {
+    axis = axis_in(Layout::channels_first, axis, rank);
+  }
+  const std::string x = b.read(op, 0, Layout::channels_first);
+  const bool nothing = std::is_sorted(order.begin(), order.end());
+  b.finish(op, 0, nothing ? b.node("Identity", {x}).out() : b.transpose(x, order));
+}
+
+/// The paddings of the file, one row per axis, as ONNX has them.
+Ints paddings(Builder& b, const Operator& op, Layout layout) {
+  const Ints rows = b.integers(op, 1);
+  const std::size_t rank = b.input(op, 0).shape.size();
+  if (rows.size() != 2 * rank) {
+    damaged("its paddings do not fit the axes of its input");
+  }
+  Ints pads(2 * rank, 0);
+  for (std::size_t k = 0; k < rank; ++k) {
+    const auto to = static_cast<std::size_t>(axis_in(layout, static_cast<std::int64_t>(k), rank));
+    pads[to] = rows[2 * k];
+    pads[to + rank] = rows[2 * k + 1];
+  }
+  return pads;
+}
+
+void pad(Builder& b, const Operator& op) {
+  const Layout layout = b.layout(op, 0);
+  const Tensor& x = b.input(op, 0);
+  Names operands{b.read(op, 0, layout), b.constant(paddings(b, op, layout))};
+  if (b.has_input(op, 2)) {
+    operands.push_back(b.read_reshaped(op, 2, {}));
+  } else if (is_float(x.type) || x.quantized()) {
+    operands.push_back(b.scalar(0.0F));
+  }
+  b.finish(op, 0, b.node("Pad", operands).set("mode", "constant").out(), layout);
+}
+
+void mirror_pad(Builder& b, const Operator& op) {
+  if (op.options.get<std::int8_t>(0, 0) != 0) {
+    refuse("SYMMETRIC padding is not read");
+  }
+  const Layout layout = b.layout(op, 0);
+  const std::string pads = b.constant(paddings(b, op, layout));
+  b.finish(op, 0, b.node("Pad", {b.read(op, 0, layout), pads}).set("mode", "reflect").out(),
+           layout);
+}
+
+void tile(Builder& b, const Operator& op) {
+  b.finish(op, 0, b.node("Tile", {b.read(op, 0), b.read_int64(op, 1)}).out());
+}
+
+void broadcast_to(Builder& b, const Operator& op) {
+  b.finish(op, 0, b.node("Expand", {b.read(op, 0), b.read_int64(op, 1)}).out());
+}
+
+void fill(Builder& b, const Operator& op) {
+  b.finish(op, 0, b.node("Expand", {b.read(op, 1), b.read_int64(op, 0)}).out());
+}
+
+void zeros_like(Builder& b, const Operator& op) {
+  const Layout layout = b.layout(op, 0);
+  const Tensor& x = b.input(op, 0);
+  const std::string x_value = b.read(op, 0, layout);
+  const std::string zero = b.scalar(0.0F, x.quantized() ? Type::float32 : x.type);
+  const std::string shape = b.node("Shape", {x_value}).out();
+  b.finish(op, 0, b.node("Expand", {zero, shape}).out(), layout);
+}
+
+void shape(Builder& b, const Operator& op) {
+  const Tensor& x = b.input(op, 0);
+  const std::string sizes =
+      x.dynamic ? b.node("Shape", {b.read(op, 0)}).out() : b.constant(x.shape);
+  const int type = onnx_type(b.output(op).type);
+  b.finish(op, 0, b.node("Cast", {sizes}).set("to", type).out());
+}
+
+void rank(Builder& b, const Operator& op) {
+  const auto axes = static_cast<float>(b.input(op, 0).shape.size());
+  b.finish(op, 0, b.node("Identity", {b.scalar(axes, b.output(op).type)}).out());
+}
+
+struct Blocks {
+  std::int64_t height = 1, width = 1;
+  Ints before{0, 0}, after{0, 0};
+};
+
+Blocks blocks(Builder& b, const Operator& op) {
+  require_rank(b.input(op, 0), 4);
+  const Ints sizes = b.integers(op, 1);
+  const Ints edges = b.integers(op, 2);
+  if (sizes.size() != 2 || edges.size() != 4) {
+    refuse("its blocks do not lie along height and width");
+  }
+  for (const std::int64_t size : sizes) {
+    if (size < 1 || size > (1 << 20)) {
+      damaged("a block has the size " + std::to_string(size));
+    }
+  }
+  return {.height = sizes[0],
+          .width = sizes[1],
+          .before = {edges[0], edges[2]},
+          .after = {edges[1], edges[3]}};
+}
+
+// [N, C, H, W] to [bh*bw*N, C, H/bh, W/bw], the batch innermost.
+void space_to_batch_nd(Builder& b, const Operator& op) {
+  const Blocks k = blocks(b, op);
+  const Shape& x = b.input(op, 0).shape;
+  const Shape& y = b.output(op).shape;
+  require_rank(b.output(op), 4);
+  const std::string pads =
+      b.constant({0, 0, k.before[0], k.before[1], 0, 0, k.after[0], k.after[1]});
+  const std::string zero = b.scalar(0.0F);
+  const std::string padded =
+      b.node("Pad", {b.read(op, 0, Layout::channels_first), pads, zero}).out();
+  const std::string split = b.reshape(padded, {x[0], x[3], y[1], k.height, y[2], k.width});
+  const std::string turned = b.transpose(split, {3, 5, 0, 1, 2, 4});
+  b.finish(op, 0, b.reshape(turned, {y[0], y[3], y[1], y[2]}), Layout::channels_first);
+}
+
+void batch_to_space_nd(Builder& b, const Operator& op) {
+  const Blocks k = blocks(b, op);
+  const Shape& x = b.input(op, 0).shape;
+  const Shape& y = b.output(op).shape;
+  require_rank(b.output(op), 4);
+  const std::string value = b.read(op, 0, Layout::channels_first);
+  const std::string split = b.reshape(value, {k.height, k.width, y[0], x[3], x[1], x[2]});
+  const std::string turned = b.transpose(split, {2, 3, 4, 0, 5, 1});
+  const std::string whole = b.reshape(turned, {y[0], x[3], x[1] * k.height, x[2] * k.width});
+  const std::string starts = b.constant({k.before[0], k.before[1]});
+  const std::string ends = b.constant({k.before[0] + y[1], k.before[1] + y[2]});
+  const std::string axes = b.constant({2, 3});
+  b.finish(op, 0, b.node("Slice", {whole, starts, ends, axes}).out(), Layout::channels_first);
+}
+
+void space_depth(Builder& b, const Operator& op, const char* type) {
+  require_rank(b.input(op, 0), 4);
+  const std::int64_t block = positive(op, 0);
+  const std::string x = b.read(op, 0, Layout::channels_first);
+  b.finish(op, 0, b.node(type, {x}).set("blocksize", block).out(), Layout::channels_first);
+}
+void space_to_depth(Builder& b, const Operator& op) { space_depth(b, op, "SpaceToDepth"); }
+void depth_to_space(Builder& b, const Operator& op) { space_depth(b, op, "DepthToSpace"); }
+
+constexpr std::array kRows = {OpRow{5, depth_to_space},
+                              OpRow{22, reshape},
+                              OpRow{26, space_to_depth},
+                              OpRow{34, pad},
+                              OpRow{37, batch_to_space_nd},
+                              OpRow{38, space_to_batch_nd},
+                              OpRow{39, transpose},
+                              OpRow{43, reshape},
+                              OpRow{60, pad},
+                              OpRow{69, tile},
+                              OpRow{70, reshape},
+                              OpRow{77, shape},
+                              OpRow{93, zeros_like},
+                              OpRow{94, fill},
+                              OpRow{100, mirror_pad},
+                              OpRow{110, rank},
+                              OpRow{130, broadcast_to}};
+
+}  // namespace
+
+std::span<const OpRow> shape_ops() { return kRows; }
+
+}  // namespace halfstep::tflite

@@ -1,0 +1,100 @@
+"""TFLite models compute what the real runtime computed (tests/data/tflite/make_ops.py)."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+import halfstep
+
+DATA = Path(__file__).resolve().parent.parent / "data/tflite"
+OPS = np.load(DATA / "ops.npz")
+NAMES = sorted({key.split("/")[0] for key in OPS.files})
+
+
+class Runner:
+    """A model as it was read, in ONNX Runtime."""
+
+    def __init__(self, path):
+        content = halfstep.load(path).serialize()
+        graph = onnx.load_from_string(content).graph
+        self.constants = {t.name: onnx.numpy_helper.to_array(t) for t in graph.initializer}
+        self.pairs = {n.input[0]: n for n in graph.node if n.op_type == "QuantizeLinear"}
+        self.pairs |= {n.output[0]: n for n in graph.node if n.op_type == "DequantizeLinear"}
+        options = onnxruntime.SessionOptions()
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        self.session = onnxruntime.InferenceSession(content, options)
+
+    def parameters(self, name):
+        node = self.pairs[name]
+        return self.constants[node.input[1]], self.constants[node.input[2]].astype(np.float64)
+
+    def __call__(self, inputs):
+        feeds = {}
+        for info, x in zip(self.session.get_inputs(), inputs, strict=True):
+            if info.type == "tensor(float)" and x.dtype != np.float32:
+                scale, zero = self.parameters(info.name)
+                x = ((x - zero) * scale).astype(np.float32)
+            feeds[info.name] = x
+        return self.session.run(None, feeds)
+
+    def codes(self, i, values):
+        scale, zero = self.parameters(self.session.get_outputs()[i].name)
+        return np.round(values / scale) + zero
+
+
+def arrays(name, kind):
+    keys = (f"{name}/{kind}{i}" for i in range(9))
+    return [OPS[key] for key in keys if key in OPS.files]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_operator(name):
+    runner = Runner(DATA / f"ops/{name}.tflite")
+    outputs = runner(arrays(name, "in"))
+    expected = arrays(name, "out")
+    assert len(outputs) == len(expected)
+    for i, (actual, wanted) in enumerate(zip(outputs, expected, strict=True)):
+        assert actual.shape == wanted.shape
+        if wanted.dtype == np.float32:
+            assert np.abs(actual - wanted).max() <= 1e-5 * np.abs(wanted).max()
+        elif actual.dtype == np.float32:
+            assert np.abs(runner.codes(i, actual) - wanted).max() <= 1
+        else:
+            np.testing.assert_array_equal(actual, wanted)
+
+
+@pytest.mark.parametrize(
+    ("name", "bound"),
+    # Dynamic range: the runtime rounds activations to 8 bits. int16: its softmax is a table.
+    [
+        ("cnn_float", 1e-5),
+        ("cnn_fp16w", 1e-5),
+        ("ops_float", 1e-5),
+        ("cnn_dynrange", 0.01),
+        ("cnn_int16x8", 0.001),
+    ],
+)
+def test_float_network(name, bound):
+    stored = np.load(DATA / f"{name}.io.npz")
+    runner = Runner(DATA / f"{name}.tflite")
+    for x, y in zip(stored["x"], stored["y"], strict=True):
+        (actual,) = runner([x[None]])
+        assert np.abs(actual[0] - y).max() <= bound * np.abs(y).max()
+
+
+@pytest.mark.parametrize("name", ["cnn_int8", "ops_int8"])
+def test_integer_network(name):
+    stored = np.load(DATA / f"{name}.io.npz")
+    runner = Runner(DATA / f"{name}.tflite")
+    for x, y in zip(stored["x"], stored["y"], strict=True):
+        (actual,) = runner([x[None]])
+        assert np.abs(runner.codes(0, actual)[0] - y).max() <= (1 if name == "cnn_int8" else 2)
+
+
+def test_calibration_of_a_float_network():
+    x = {"serving_default_keras_tensor:0": np.load(DATA / "cnn_float.io.npz")["x"][:1]}
+    result = halfstep.quantize(DATA / "cnn_float.tflite", [x])
+    assert result.summary["activations"] > 5
