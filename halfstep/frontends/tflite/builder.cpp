@@ -222,7 +222,15 @@ std::string Builder::read_permuted(const Operator& op, std::size_t slot, const I
   if (operand.constant) {
     return read_constant(op.inputs[slot], order, operand.shape);
   }
-  return transpose(read(op, slot), order);
+  const std::string moved = transpose(read(op, slot), order);
+  if (!operand.quantized()) {
+    return moved;
+  }
+  // The move has the encoding of what it moves.
+  const std::string back = fresh(moved + "_dequantized");
+  made_.erase(moved);
+  quantize(operand, moved, back);
+  return back;
 }
 
 std::string Builder::read_reshaped(const Operator& op, std::size_t slot, const Shape& shape,
