@@ -114,15 +114,13 @@ Ints Builder::integers(const Operator& op, std::size_t slot) const {
     }
     refuse("operand '" + operand.name + "' is computed, expected a constant");
   }
-  return integer_values(operand);
-}
-
-float Builder::real(const Operator& op, std::size_t slot) const {
-  const Tensor& operand = input(op, slot);
-  if (!operand.constant || count(operand.shape) != 1) {
-    refuse("operand '" + operand.name + "' is not a constant number");
+  // Beyond any extent: converters write the largest integer for "to the end".
+  constexpr std::int64_t kFar = std::int64_t{1} << 40;
+  Ints values = integer_values(operand);
+  for (std::int64_t& value : values) {
+    value = std::clamp(value, -kFar, kFar);
   }
-  return floats(op.inputs[slot]).front();
+  return values;
 }
 
 std::vector<float> Builder::floats(int i) const { return float_values(tensor(i)); }
@@ -356,8 +354,9 @@ void Builder::forward(const Operator& op) {
 }
 
 void Builder::forward_constant(const Operator& op, Type type, std::vector<std::byte> content) {
-  const Tensor& from = input(op, 0);
-  const auto i = static_cast<std::size_t>(op.outputs.at(0));
+  const Tensor from = input(op, 0);
+  static_cast<void>(output(op));  // there is one
+  const auto i = static_cast<std::size_t>(op.outputs[0]);
   Tensor& made = file_.tensors[i];
   if (values_[i] || made.constant) {
     damaged("tensor '" + made.name + "' is computed twice");

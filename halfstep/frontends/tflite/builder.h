@@ -57,7 +57,6 @@ class Builder {
   [[nodiscard]] bool has_input(const Operator& op, std::size_t slot) const;
   /// The integers of a constant. Errors: unsupported if the tensor is computed.
   [[nodiscard]] Ints integers(const Operator& op, std::size_t slot) const;
-  [[nodiscard]] float real(const Operator& op, std::size_t slot) const;
   void note(const char* rule, const std::string& subject, const std::string& message);
 
   // Values.

@@ -89,8 +89,7 @@ void conv_3d(Builder& b, const Operator& op) { convolution(b, op, kConv3d); }
 
 struct Transposed {
   std::size_t x = 2, w = 1, bias = 3;  ///< operands
-  bool same = false;
-  Ints strides{};  ///< height, width
+  Ints strides{};                      ///< height, width
   int activation = 0;
 };
 
@@ -132,10 +131,10 @@ void transposed_convolution(Builder& b, const Operator& op, const Transposed& t)
   b.finish(op, 0, node.out(), Layout::channels_first, t.activation);
 }
 
+// Which padding it is follows from the shape of the result.
 void transpose_conv(Builder& b, const Operator& op) {
   transposed_convolution(b, op,
-                         {.same = is_same_padding(op),
-                          .strides = {positive(op, 2), positive(op, 1)},
+                         {.strides = {positive(op, 2), positive(op, 1)},
                           .activation = op.options.get<std::int8_t>(3, 0)});
 }
 
@@ -150,9 +149,7 @@ void transpose_bias(Builder& b, const Operator& op) {
     damaged("a stride is " + std::to_string(options[1]) + " or " + std::to_string(options[2]));
   }
   require_rank(b.output(op), 4);
-  transposed_convolution(
-      b, op,
-      {.x = 0, .w = 1, .bias = 2, .same = options[0] == 1, .strides = {options[2], options[1]}});
+  transposed_convolution(b, op, {.x = 0, .w = 1, .bias = 2, .strides = {options[2], options[1]}});
 }
 
 constexpr std::array kRows = {OpRow{3, conv_2d}, OpRow{4, depthwise_conv_2d},
