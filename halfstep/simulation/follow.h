@@ -95,5 +95,7 @@ void follow_conversions(Following& following);
 void follow_pools(Following& following);
 /// LayerNormalization, RMSNormalization.
 void follow_norms(Following& following);
+/// Softmax, LogSoftmax.
+void follow_softmaxes(Following& following);
 
 }  // namespace halfstep::simulation

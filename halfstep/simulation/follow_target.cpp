@@ -16,6 +16,7 @@ std::size_t follow_target(Model& model) {
   follow_conversions(following);
   follow_pools(following);
   follow_norms(following);
+  follow_softmaxes(following);
   following.editor.apply();
   if (following.followed > 0) {
     onnx::OperatorSetIdProto& opset = *model.proto().add_opset_import();

@@ -14,9 +14,10 @@ namespace halfstep::simulation {
 /// whose result (after a bias that is added, and an activation that is fused) becomes 8-bit codes:
 /// Requantizer; a Q/DQ pair between the result and an activation that the backend fuses regardless
 /// has no effect, as on the chip. LayerNormalization, RMSNormalization of 8-bit codes: layer_norm,
-/// rms_norm. Add, Sub of unsigned 8-bit codes: weighted_sum. x * Sigmoid(x) is one function
-/// without codes in between. Float16 values through 8-bit codes are clamped, not rounded.
-/// AveragePool between equal encodings rounds halves up. Everything else stays as it is: Q/DQ.
+/// rms_norm. Softmax, LogSoftmax of 8-bit codes: softmax, log_softmax. Add, Sub of unsigned 8-bit
+/// codes: weighted_sum. x * Sigmoid(x) is one function without codes in between. Float16 values
+/// through 8-bit codes are clamped, not rounded. AveragePool between equal encodings rounds halves
+/// up. Everything else stays as it is: Q/DQ.
 ///
 /// Returns how many operators follow the target now.
 std::size_t follow_target(Model& model);

@@ -32,4 +32,9 @@ inline constexpr std::string_view kScale = "scale";
 inline constexpr std::string_view kGammaScale = "gamma_scale";
 inline constexpr std::string_view kEpsilon = "epsilon";
 
+/// Softmax(x) -> y and LogSoftmax along one axis. Attributes: `scale` (float, of x), `step` (float,
+/// of y), `axis` (may be negative: from the back).
+inline constexpr std::string_view kSoftmax = "Softmax";
+inline constexpr std::string_view kLogSoftmax = "LogSoftmax";
+
 }  // namespace halfstep::simulation

@@ -149,6 +149,31 @@ void NormKernel::Compute(OrtKernelContext* context) const {
   }
 }
 
+void SoftmaxKernel::Compute(OrtKernelContext* context) const {
+  const Ort::KernelContext kernel(context);
+  const Ort::ConstValue input = kernel.GetInput(0);
+  const Extents shape = input.GetTensorTypeAndShapeInfo().GetShape();
+  const auto rank = static_cast<std::int64_t>(shape.size());
+  const Axis along = axis_of(shape, axis < 0 ? axis + rank : axis);
+  const float* from = input.GetTensorData<float>();
+  float* to = kernel.GetOutput(0, shape.data(), shape.size()).GetTensorMutableData<float>();
+  const std::size_t count = product(shape);
+  std::vector<double> codes(along.extent);
+  std::vector<double> result(along.extent);
+  for (std::size_t start = 0; start < count; ++start) {
+    if (along.of(start) != 0) {
+      continue;  // inside a row
+    }
+    for (std::size_t i = 0; i < along.extent; ++i) {
+      codes[i] = std::nearbyint(from[start + i * along.inner] / static_cast<double>(scale));
+    }
+    function({.codes = codes, .scale = scale, .step = step}, result);
+    for (std::size_t i = 0; i < along.extent; ++i) {
+      to[start + i * along.inner] = static_cast<float>(result[i]);
+    }
+  }
+}
+
 // Kernels are owned by ONNX Runtime, which deletes them through CustomOpBase.
 void* RequantizeOp::CreateKernel(const OrtApi&, const OrtKernelInfo* info) const {
   const Ort::ConstKernelInfo facts(info);
@@ -178,12 +203,24 @@ void* NormOp::CreateKernel(const OrtApi&, const OrtKernelInfo* info) const {
   return kernel.release();
 }
 
+void* SoftmaxOp::CreateKernel(const OrtApi&, const OrtKernelInfo* info) const {
+  const Ort::ConstKernelInfo facts(info);
+  auto kernel = std::make_unique<SoftmaxKernel>();
+  kernel->function = function_;
+  kernel->step = facts.GetAttribute<float>(text(simulation::kStep).c_str());
+  kernel->axis = facts.GetAttribute<std::int64_t>(text(simulation::kAxis).c_str());
+  kernel->scale = facts.GetAttribute<float>(text(simulation::kScale).c_str());
+  return kernel.release();
+}
+
 TargetOps::TargetOps() : domain_(text(simulation::kDomain).c_str()) {
   domain_.Add(&requantize_);
   domain_.Add(&second_operand_);
   domain_.Add(&layer_norm_);
   domain_.Add(&rms_norm_);
   domain_.Add(&instance_norm_);
+  domain_.Add(&softmax_);
+  domain_.Add(&log_softmax_);
 }
 
 }  // namespace halfstep::ort

@@ -9,6 +9,7 @@
 #include <onnxruntime_cxx_api.h>
 
 #include "halfstep/simulation/fixed_point.h"
+#include "halfstep/simulation/softmax.h"
 #include "halfstep/simulation/target_ops.h"
 
 /// Runs the operators of the domain halfstep.target: arithmetic is that of halfstep/simulation.
@@ -36,6 +37,16 @@ struct NormKernel {
   float scale = 0;
   float gamma_scale = 0;
   float epsilon = 0;
+  void Compute(OrtKernelContext* context) const;  // NOLINT(readability-identifier-naming)
+};
+
+using RowFunction = void (*)(const simulation::SoftmaxRow& row, std::span<double> output);
+
+struct SoftmaxKernel {
+  RowFunction function = nullptr;
+  std::int64_t axis = -1;
+  float scale = 0;
+  float step = 0;
   void Compute(OrtKernelContext* context) const;  // NOLINT(readability-identifier-naming)
 };
 
@@ -83,6 +94,18 @@ struct NormOp final : FloatOp<NormOp, NormKernel> {
   Norm norm_;
   bool by_channel_;
 };
+
+struct SoftmaxOp final : FloatOp<SoftmaxOp, SoftmaxKernel> {
+  SoftmaxOp(std::string_view name, RowFunction function) : name_(name), function_(function) {}
+  void* CreateKernel(const OrtApi& api, const OrtKernelInfo* info) const;
+  const char* GetName() const { return name_.data(); }
+  std::size_t GetInputTypeCount() const { return 1; }
+  std::size_t GetOutputTypeCount() const { return 1; }
+
+ private:
+  std::string_view name_;
+  RowFunction function_;
+};
 // NOLINTEND(readability-identifier-naming)
 
 /// The operators of the domain; must outlive the sessions that use it.
@@ -97,6 +120,8 @@ class TargetOps {
   NormOp layer_norm_{simulation::kLayerNorm, simulation::layer_norm, false};
   NormOp rms_norm_{simulation::kRmsNorm, simulation::rms_norm, false};
   NormOp instance_norm_{simulation::kInstanceNorm, simulation::instance_norm, true};
+  SoftmaxOp softmax_{simulation::kSoftmax, simulation::softmax};
+  SoftmaxOp log_softmax_{simulation::kLogSoftmax, simulation::log_softmax};
   Ort::CustomOpDomain domain_;
 };
 

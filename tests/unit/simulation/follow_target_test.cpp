@@ -269,9 +269,31 @@ TEST(FollowTarget, ASumIsComputedFromCodes) {
   EXPECT_EQ(only(model, "Cast").input(0), "qx");
 }
 
+TEST(FollowTarget, ASoftmaxKnowsTheScaleOfItsCodes) {
+  for (const std::string type : {"Softmax", "LogSoftmax"}) {
+    Model model = model_of("a = " + type + R"( <axis = 0> (dx)
+        qa = QuantizeLinear(a, t, u)
+        y = DequantizeLinear(qa, t, u))");
+    EXPECT_EQ(follow_target(model), 1U);
+    const onnx::NodeProto& node = only(model, type);
+    EXPECT_EQ(node.domain(), kDomain);
+    EXPECT_EQ(node.output(0), "a");
+    EXPECT_EQ(float_of(node, kScale), 0.5F);
+    EXPECT_EQ(float_of(node, kStep), 0.25F);
+    EXPECT_EQ(find_attribute(node, kAxis)->i(), 0);
+  }
+}
+
+TEST(FollowTarget, ASoftmaxThatStaysFloatStays) {
+  Model model = model_of(R"(
+      y = Softmax(dx))");
+  EXPECT_EQ(follow_target(model), 0U);
+  EXPECT_EQ(only(model, "Softmax").domain(), "");
+}
+
 TEST(FollowTarget, WhatIsNotKnownStays) {
   Model model = model_of(R"(
-      a = Softmax(dx)
+      a = Tanh(dx)
       qa = QuantizeLinear(a, t, u)
       b = DequantizeLinear(qa, t, u)
       m = MatMul(b, dw)

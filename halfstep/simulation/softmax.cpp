@@ -1,0 +1,62 @@
+#include "halfstep/simulation/softmax.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <numbers>
+
+namespace halfstep::simulation {
+namespace {
+
+/// Softmax of longer rows has another kernel.
+constexpr std::size_t kLongestExactRow = 16;
+
+/// Sum of exp(scale * (c - largest)).
+double sum_of_powers(std::span<const double> codes, double largest, double scale) {
+  double sum = 0;
+  for (const double code : codes) {
+    sum += std::exp((code - largest) * scale);
+  }
+  return sum;
+}
+
+}  // namespace
+
+double cut_to_8_bits(double value) noexcept {
+  constexpr int kBits = 8;
+  int exponent = 0;
+  const double mantissa = std::frexp(value, &exponent);
+  return std::ldexp(std::floor(std::ldexp(mantissa, kBits)), exponent - kBits);
+}
+
+void softmax(const SoftmaxRow& row, std::span<double> output) {
+  if (row.codes.empty()) {
+    return;
+  }
+  constexpr int kStepBits = 16;
+  double scale = row.scale;
+  double larger = 1;
+  if (row.codes.size() > kLongestExactRow) {
+    scale = cut_to_8_bits(row.scale * std::numbers::log2e) / std::numbers::log2e;
+    const double step = std::ldexp(std::floor(std::ldexp(row.step, kStepBits)), -kStepBits);
+    larger = step > 0 ? row.step / step : 1;
+  }
+  const double largest = *std::ranges::max_element(row.codes);
+  const double sum = sum_of_powers(row.codes, largest, scale);
+  std::ranges::transform(row.codes, output.begin(), [&](double code) {
+    return std::exp((code - largest) * scale) / sum * larger;
+  });
+}
+
+void log_softmax(const SoftmaxRow& row, std::span<double> output) {
+  if (row.codes.empty()) {
+    return;
+  }
+  const double scale = cut_to_8_bits(row.scale);
+  const double largest = *std::ranges::max_element(row.codes);
+  const double logarithm = std::log(sum_of_powers(row.codes, largest, row.scale));
+  std::ranges::transform(row.codes, output.begin(),
+                         [&](double code) { return (code - largest) * scale - logarithm; });
+}
+
+}  // namespace halfstep::simulation

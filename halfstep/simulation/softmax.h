@@ -1,0 +1,36 @@
+#pragma once
+
+#include <span>
+
+/// Softmax and LogSoftmax of Hexagon processors (v73 and later) on 8-bit codes. Source: measured on
+/// the emulator of QNN 2.51, codes in and codes out.
+namespace halfstep::simulation {
+
+/// `value`, positive and finite, with the 8 highest bits of its mantissa; the rest is cut off, not
+/// rounded. Up to 1 part in 128 smaller than `value`.
+[[nodiscard]] double cut_to_8_bits(double value) noexcept;
+
+/// What Softmax looks at. An empty row stays empty.
+struct SoftmaxRow {
+  std::span<const double> codes{};  ///< c, the zero point has no effect
+  double scale = 1;                 ///< of the codes; positive and finite
+  double step = 1;                  ///< of the output; positive and finite
+};
+
+/// Rows of up to 16 codes: exact. Longer ones:
+///
+///   p = 2^(cut_to_8_bits(scale * log2(e)) * (c - max c))
+///   code = round(p / sum of p / (floor(step * 2^16) / 2^16))
+///
+/// Output: values, step * code before rounding. Equal to the emulator's codes: 99.6 to 99.99 % of
+/// long rows, 98 to 99.9 % of short ones.
+void softmax(const SoftmaxRow& row, std::span<double> output);
+
+/// Rows of any length, to values:
+///
+///   output = cut_to_8_bits(scale) * (c - max c) - log(sum of exp(scale * (c - max c)))
+///
+/// 94 to 99 % of the codes are the emulator's, the others one step away. `step` has no effect.
+void log_softmax(const SoftmaxRow& row, std::span<double> output);
+
+}  // namespace halfstep::simulation

@@ -1,0 +1,69 @@
+#include "halfstep/simulation/softmax.h"
+
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace halfstep::simulation {
+namespace {
+
+using Codes = std::vector<double>;
+
+// Recorded on the emulator (QNN 2.51, v75): scale 0.05; Softmax with steps of 1/255, LogSoftmax
+// with 0.04 and zero point 255.
+constexpr double kScale = 0.05F;
+constexpr double kStep = 1.0F / 255;
+
+Codes rounded(Codes values, double step, double zero_point) {
+  for (double& value : values) {
+    value = std::nearbyint(value / step) + zero_point;
+  }
+  return values;
+}
+
+TEST(Softmax, LongRowsGiveTheCodesOfTheEmulator) {
+  const Codes codes = {166, 99,  104, 96,  153, 93,  188, 117, 122, 125,
+                       135, 131, 126, 189, 164, 163, 151, 140, 104, 188};
+  Codes output(codes.size());
+  softmax({.codes = codes, .scale = kScale, .step = kStep}, output);
+  EXPECT_EQ(rounded(output, kStep, 0),
+            (Codes{18, 1, 1, 1, 9, 0, 54, 2, 2, 2, 4, 3, 2, 56, 16, 15, 9, 5, 1, 54}));
+}
+
+TEST(Softmax, RowsOfUpTo16CodesUseTheWholeScale) {
+  Codes codes(16, 0.0);
+  codes[0] = 20;
+  Codes output(codes.size());
+  softmax({.codes = codes, .scale = kScale, .step = kStep}, output);
+  EXPECT_DOUBLE_EQ(output[0] / output[1], std::exp(20 * kScale));
+  codes.push_back(0);
+  output.push_back(0);
+  softmax({.codes = codes, .scale = kScale, .step = kStep}, output);
+  EXPECT_DOUBLE_EQ(output[0] / output[1],
+                   std::exp2(20 * cut_to_8_bits(kScale * std::numbers::log2e)));
+}
+
+TEST(Softmax, LogSoftmaxGivesTheCodesOfTheEmulator) {
+  const Codes codes = {129, 94,  185, 174, 84, 126, 182, 170, 152, 143,
+                       65,  156, 121, 71,  91, 130, 154, 126, 139, 173};
+  Codes output(codes.size());
+  log_softmax({.codes = codes, .scale = kScale, .step = 1}, output);
+  EXPECT_EQ(rounded(output, 0.04F, 255), (Codes{147, 103, 217, 203, 91,  143, 213, 198, 176, 164,
+                                                67,  181, 137, 75,  100, 148, 178, 143, 159, 202}));
+}
+
+TEST(Softmax, AnEmptyRowStaysEmpty) {
+  softmax({}, {});
+  log_softmax({}, {});
+}
+
+TEST(Softmax, EightBitsAreCutNotRounded) {
+  EXPECT_EQ(cut_to_8_bits(1.0), 1.0);
+  EXPECT_EQ(cut_to_8_bits(255.9 / 256), 255.0 / 256);
+  EXPECT_EQ(cut_to_8_bits(0.05), 204.0 / 4096);
+}
+
+}  // namespace
+}  // namespace halfstep::simulation
