@@ -71,6 +71,7 @@ void lower_cast(const NodeContext& context);
 
 // recurrent.cpp: LSTM, GRU
 void lower_lstm(const NodeContext& context);
+void lower_rnn(const NodeContext& context);
 void lower_gru(const NodeContext& context);
 
 }  // namespace halfstep::qnn

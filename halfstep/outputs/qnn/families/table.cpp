@@ -110,6 +110,7 @@ constexpr std::array kRows = {
     row("Convert", lower_convert),
     row("Lstm.unrolled", lower_lstm),
     row("Gru.unrolled", lower_gru),
+    row("Rnn.unrolled", lower_rnn),
 };
 
 }  // namespace
