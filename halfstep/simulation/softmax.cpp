@@ -11,6 +11,11 @@ namespace {
 /// Softmax of longer rows has another kernel.
 constexpr std::size_t kLongestExactRow = 16;
 
+/// What a row is multiplied by before the powers of e.
+double exponent_scale(double scale) {
+  return cut_to_8_bits(scale * std::numbers::log2e) / std::numbers::log2e;
+}
+
 /// Sum of exp(scale * (c - largest)).
 double sum_of_powers(std::span<const double> codes, double largest, double scale) {
   double sum = 0;
@@ -37,7 +42,7 @@ void softmax(const SoftmaxRow& row, std::span<double> output) {
   double scale = row.scale;
   double larger = 1;
   if (row.codes.size() > kLongestExactRow) {
-    scale = cut_to_8_bits(row.scale * std::numbers::log2e) / std::numbers::log2e;
+    scale = exponent_scale(row.scale);
     const double step = std::ldexp(std::floor(std::ldexp(row.step, kStepBits)), -kStepBits);
     larger = step > 0 ? row.step / step : 1;
   }
@@ -54,9 +59,11 @@ void log_softmax(const SoftmaxRow& row, std::span<double> output) {
   }
   const double scale = cut_to_8_bits(row.scale);
   const double largest = *std::ranges::max_element(row.codes);
-  const double logarithm = std::log(sum_of_powers(row.codes, largest, row.scale));
+  constexpr double kOffset = 0.035;
+  const double sum = sum_of_powers(row.codes, largest, exponent_scale(row.scale));
+  const double shift = kOffset * row.step - std::log(sum);
   std::ranges::transform(row.codes, output.begin(),
-                         [&](double code) { return (code - largest) * scale - logarithm; });
+                         [&](double code) { return (code - largest) * scale + shift; });
 }
 
 }  // namespace halfstep::simulation

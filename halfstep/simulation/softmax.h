@@ -28,9 +28,11 @@ void softmax(const SoftmaxRow& row, std::span<double> output);
 
 /// Rows of any length, to values:
 ///
-///   output = cut_to_8_bits(scale) * (c - max c) - log(sum of exp(scale * (c - max c)))
+///   p = 2^(cut_to_8_bits(scale * log2(e)) * (c - max c))
+///   output = cut_to_8_bits(scale) * (c - max c) - log(sum of p) + 0.035 * step
 ///
-/// 94 to 99 % of the codes are the emulator's, the others one step away. `step` has no effect.
+/// Where the last term comes from is not known. 99.7 % of the codes are the emulator's (98 to 100
+/// %, 192 pairs of encodings and lengths), the others one step away.
 void log_softmax(const SoftmaxRow& row, std::span<double> output);
 
 }  // namespace halfstep::simulation

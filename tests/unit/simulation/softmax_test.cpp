@@ -13,6 +13,8 @@ using Codes = std::vector<double>;
 
 // Recorded on the emulator (QNN 2.51, v75): scale 0.05; Softmax with steps of 1/255, LogSoftmax
 // with 0.04 and zero point 255.
+const Codes kRow = {166, 99,  104, 96,  153, 93,  188, 117, 122, 125,
+                    135, 131, 126, 189, 164, 163, 151, 140, 104, 188};
 constexpr double kScale = 0.05F;
 constexpr double kStep = 1.0F / 255;
 
@@ -24,10 +26,8 @@ Codes rounded(Codes values, double step, double zero_point) {
 }
 
 TEST(Softmax, LongRowsGiveTheCodesOfTheEmulator) {
-  const Codes codes = {166, 99,  104, 96,  153, 93,  188, 117, 122, 125,
-                       135, 131, 126, 189, 164, 163, 151, 140, 104, 188};
-  Codes output(codes.size());
-  softmax({.codes = codes, .scale = kScale, .step = kStep}, output);
+  Codes output(kRow.size());
+  softmax({.codes = kRow, .scale = kScale, .step = kStep}, output);
   EXPECT_EQ(rounded(output, kStep, 0),
             (Codes{18, 1, 1, 1, 9, 0, 54, 2, 2, 2, 4, 3, 2, 56, 16, 15, 9, 5, 1, 54}));
 }
@@ -46,12 +46,12 @@ TEST(Softmax, RowsOfUpTo16CodesUseTheWholeScale) {
 }
 
 TEST(Softmax, LogSoftmaxGivesTheCodesOfTheEmulator) {
-  const Codes codes = {129, 94,  185, 174, 84, 126, 182, 170, 152, 143,
-                       65,  156, 121, 71,  91, 130, 154, 126, 139, 173};
-  Codes output(codes.size());
-  log_softmax({.codes = codes, .scale = kScale, .step = 1}, output);
-  EXPECT_EQ(rounded(output, 0.04F, 255), (Codes{147, 103, 217, 203, 91,  143, 213, 198, 176, 164,
-                                                67,  181, 137, 75,  100, 148, 178, 143, 159, 202}));
+  constexpr double kLogStep = 0.04F;
+  Codes output(kRow.size());
+  log_softmax({.codes = kRow, .scale = kScale, .step = kLogStep}, output);
+  EXPECT_EQ(rounded(output, kLogStep, 255),
+            (Codes{189, 105, 111, 102, 172, 98,  216, 128, 134, 138,
+                   150, 145, 139, 217, 186, 185, 170, 156, 111, 216}));
 }
 
 TEST(Softmax, AnEmptyRowStaysEmpty) {
