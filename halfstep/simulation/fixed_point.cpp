@@ -61,6 +61,20 @@ WeightedSum weighted_sum(std::span<const double> ratios, std::span<const double>
   return sum;
 }
 
+double activation_input(double sum, double unit, double step, double highest) noexcept {
+  constexpr int kSumBits = 13, kMultiplierBits = 11;
+  int exponent = 0;
+  const double mantissa = std::frexp(unit / step, &exponent);
+  const double multiplier =
+      std::ldexp(std::nearbyint(std::ldexp(mantissa, kMultiplierBits)), exponent - kMultiplierBits);
+  const double bits = std::ceil(std::log2(highest * step / unit)) - kSumBits;
+  if (bits <= 0) {
+    return sum * multiplier * step;
+  }
+  const double dropped = std::exp2(bits);
+  return (std::floor(sum / dropped) + 0.5) * dropped * multiplier * step;
+}
+
 Conversion conversion(double ratio, double zero_point_in, double zero_point_out) noexcept {
   constexpr double kGrid = 64, kConstantGrid = 2048;
   const int bits = 14 - std::ilogb(ratio);

@@ -40,6 +40,19 @@ class Requantizer {
 ///   count = trunc(float32(float32(code * scale) / unit))
 [[nodiscard]] float bias_count(float code, float scale, float unit) noexcept;
 
+/// The sums that an activation reads which is computed in the same step and is no clamp (PRelu,
+/// HardSwish): they are cut as well, to 13 bits of the largest result.
+///
+///   m = unit / step
+///   s = max(0, ceil(log2(highest / m)) - 13), `highest` in output codes above the zero point
+///   M = m rounded to 11 bits
+///   value = (floor(a / 2^s) + 1/2) * 2^s * M * step; a * M * step where s = 0
+///
+/// With it PRelu gives 99.4 of 100 codes of the emulator (exact sums 99.0, Requantizer 98.3),
+/// HardSwish 98.0 (97.9, 97.6).
+[[nodiscard]] double activation_input(double sum, double unit, double step,
+                                      double highest) noexcept;
+
 /// How weighted codes are added up: Add, Sub of 8-bit codes.
 ///
 ///   r_i = scale_i / step, negative for what is subtracted

@@ -11,11 +11,13 @@ inline constexpr std::string_view kDomain = "halfstep.target";
 /// Requantize(sums, factor?) -> sums: real values of sums of products become the values of the
 /// output's codes. Attributes: `unit` (floats: one, or one a channel), `axis` (of the channels,
 /// from the front), `step` (float, of the output). `factor`: second output of SecondOperand,
-/// broadcast over the last but one axis.
+/// broadcast over the last but one axis. `highest` (float): above 0 the sums are those that an
+/// activation reads, see activation_input; 0: they become codes, see Requantizer.
 inline constexpr std::string_view kRequantize = "Requantize";
 inline constexpr std::string_view kUnit = "unit";
 inline constexpr std::string_view kAxis = "axis";
 inline constexpr std::string_view kStep = "step";
+inline constexpr std::string_view kHighest = "highest";
 
 /// SecondOperand(matrices [..., rows, columns]) -> matrices, factor [..., 1, columns]. Attribute:
 /// `step` (float), of the codes.

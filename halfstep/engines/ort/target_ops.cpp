@@ -36,9 +36,14 @@ Axis axis_of(const Extents& extents, std::int64_t axis) {
           .inner = product(std::span(extents).subspan(at + 1))};
 }
 
-float requantized(const Requantizer& requantizer, double unit, float step, float value) {
-  const double steps = requantizer.steps(std::nearbyint(static_cast<double>(value) / unit));
-  return static_cast<float>(std::floor(steps + 0.5) * step);
+/// One sum; see kRequantize.
+float requantized(const RequantizeKernel& kernel, const Requantizer& requantizer, double unit,
+                  float value) {
+  const double sum = std::nearbyint(static_cast<double>(value) / unit);
+  if (kernel.highest > 0) {
+    return static_cast<float>(simulation::activation_input(sum, unit, kernel.step, kernel.highest));
+  }
+  return static_cast<float>(std::floor(requantizer.steps(sum) + 0.5) * kernel.step);
 }
 
 std::string text(std::string_view name) { return std::string(name); }
@@ -63,7 +68,7 @@ void RequantizeKernel::Compute(OrtKernelContext* context) const {
       // Matrices of fewer leading axes are repeated.
       const std::size_t at = (i / (rows * columns) * columns + i % columns) % known;
       const double worth = static_cast<double>(unit[0]) * static_cast<double>(factor[at]);
-      to[i] = requantized(Requantizer(worth, step), worth, step, from[i]);
+      to[i] = requantized(*this, Requantizer(worth, step), worth, from[i]);
     }
     return;
   }
@@ -74,7 +79,7 @@ void RequantizeKernel::Compute(OrtKernelContext* context) const {
   const Axis channels = axis_of(shape, axis);
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t channel = unit.size() == 1 ? 0 : channels.of(i);
-    to[i] = requantized(requantizers.at(channel), unit[channel], step, from[i]);
+    to[i] = requantized(*this, requantizers.at(channel), unit[channel], from[i]);
   }
 }
 
@@ -181,6 +186,7 @@ void* RequantizeOp::CreateKernel(const OrtApi&, const OrtKernelInfo* info) const
   kernel->unit = facts.GetAttributes<float>(text(simulation::kUnit).c_str());
   kernel->axis = facts.GetAttribute<std::int64_t>(text(simulation::kAxis).c_str());
   kernel->step = facts.GetAttribute<float>(text(simulation::kStep).c_str());
+  kernel->highest = facts.GetAttribute<float>(text(simulation::kHighest).c_str());
   return kernel.release();
 }
 

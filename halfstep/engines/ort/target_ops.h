@@ -19,6 +19,7 @@ struct RequantizeKernel {
   std::vector<float> unit{};
   std::int64_t axis = 0;
   float step = 0;
+  float highest = 0;
   void Compute(OrtKernelContext* context) const;  // NOLINT(readability-identifier-naming)
 };
 
