@@ -121,6 +121,17 @@ def test_a_dlc_runs_beside_its_simulation(halfstep, conv_net, libraries, tmp_pat
 
 
 @needs_libraries
+def test_a_graph_of_any_name_runs_as_dlc(halfstep, conv_net, libraries, tmp_path):
+    proto = onnx.load(conv_net)
+    proto.graph.name = "Model from a-tool 1.0."
+    onnx.save(proto, tmp_path / "net.onnx")
+    dlc = tmp_path / "net.dlc"
+    halfstep("convert", "-i", tmp_path / "net.onnx", "--htp_arch", "v75", "-o", dlc, *libraries)
+    words = ["verify", dlc, "--simulation", conv_net, "--on", "htp", "--data", DATA, *libraries]
+    assert "logits" in halfstep(*words).out
+
+
+@needs_libraries
 def test_fail_on_is_the_exit_code(halfstep, conv_net, libraries):
     words = ["verify", conv_net, "--on", "htp", "--data", DATA, "--tensors", "all", *libraries]
     assert "no tensor departs" in halfstep(*words, "--fail-on", "10dB").out

@@ -1,6 +1,7 @@
 #include "halfstep/outputs/qnn/graph_builder.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstring>
 #include <unordered_set>
@@ -34,6 +35,12 @@ Param make_list(std::string name, std::span<const T> values, std::vector<std::ui
   return {.name = std::move(name), .value = std::move(tensor)};
 }
 
+/// QNN finds a graph in a DLC again only by a name of letters, digits and "_".
+std::string graph_name(std::string name) {
+  std::ranges::replace_if(name, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+  return name.empty() ? "graph" : name;
+}
+
 }  // namespace
 
 Param list_param(std::string name, std::span<const std::uint32_t> values,
@@ -51,7 +58,7 @@ GraphBuilder::GraphBuilder(const LowerRequest& request)
       index_(request.model),
       keys_(request.model.graph()),
       names_(request.model.graph()) {
-  graph_.name = request.model.graph().name().empty() ? "graph" : request.model.graph().name();
+  graph_.name = graph_name(request.model.graph().name());
   number_groups();
   add_inputs();
 }
