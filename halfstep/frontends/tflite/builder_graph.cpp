@@ -150,7 +150,11 @@ std::unordered_map<std::string, int> count_readers(const onnx::GraphProto& graph
 void Builder::skip_identities() {
   const auto readers = count_readers(graph_);
   std::unordered_map<std::string, onnx::NodeProto*> dequantized;
+  std::set<std::string> quantized_again;
   for (auto& node : *graph_.mutable_node()) {
+    if (node.op_type() == "QuantizeLinear") {
+      quantized_again.insert(node.input(0));
+    }
     if (node.op_type() == "DequantizeLinear") {
       dequantized[node.output(0)] = &node;
     }
@@ -161,7 +165,9 @@ void Builder::skip_identities() {
     const onnx::NodeProto& node = nodes[i];
     const bool copy = node.op_type() == "Identity";
     const auto from = copy ? dequantized.find(node.input(0)) : dequantized.end();
-    const bool followed = copy && readers.contains(node.output(0));
+    // Of a value that gets another encoding, the copy is the tensor that the new one belongs to.
+    const bool followed =
+        copy && readers.contains(node.output(0)) && !quantized_again.contains(node.output(0));
     if (from != dequantized.end() && readers.at(node.input(0)) == 1 && followed) {
       from->second->set_output(0, node.output(0));
       dequantized.emplace(node.output(0), from->second);

@@ -97,6 +97,18 @@ TEST(LoadTflite, EncodingsAreThoseOfTheFile) {
   EXPECT_EQ(op_types(model)["DequantizeLinear"], 0);
 }
 
+TEST(LoadTflite, ARequantizedTensorHasTwoEncodings) {
+  Model model = load("ops/requantize");
+  Diagnostics diagnostics;
+  const EncodingTable table = extract_qdq(model, diagnostics);
+  ASSERT_NE(table.find("t0"), nullptr);
+  EXPECT_EQ(table.find("t0")->scale, std::vector<float>{0.05F});
+  ASSERT_NE(table.find("t1"), nullptr);
+  EXPECT_EQ(table.find("t1")->scale, std::vector<float>{0.1F});
+  EXPECT_EQ(model.graph().output(0).name(), "t1");
+  EXPECT_EQ(op_types(model)["DequantizeLinear"], 0);
+}
+
 TEST(LoadTflite, FourBitWeightsStaySo) {
   Model model = load("ops/int4_fully_connected");
   Diagnostics diagnostics;
