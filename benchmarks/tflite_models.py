@@ -72,8 +72,8 @@ def worst(rows):
 def compare(path, written):
     interpreters = []
     for kind in RUNTIMES:
-        interpreter = Interpreter(str(path), experimental_op_resolver_type=kind)
         try:
+            interpreter = Interpreter(str(path), experimental_op_resolver_type=kind)
             interpreter.allocate_tensors()
         except Exception:
             if not interpreters:
@@ -93,7 +93,7 @@ def compare(path, written):
         ours += map(difference, details, actual, wanted)
         try:
             own += map(difference, details, run_tflite(interpreters[1], given), wanted)
-        except Exception:
+        except (IndexError, RuntimeError, ValueError):
             own = []
     return worst(ours), worst(own) if own else "-"
 

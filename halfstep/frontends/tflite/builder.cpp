@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <limits>
 
 #include "halfstep/frontends/tflite/content.h"
-#include "halfstep/support/error.h"
 
 namespace halfstep::tflite {
 namespace {
@@ -67,7 +65,7 @@ Builder::Builder(File& file, Diagnostics& diagnostics)
   model_.set_producer_name("halfstep");
   graph_.set_name("main");
   // What constants may take together: each a few times, in different orders.
-  budget_ = std::uint64_t{1} << 26;
+  budget_ = std::uint64_t{1} << 26U;
   std::set<const std::byte*> seen;
   for (const Tensor& tensor : file_.tensors) {
     names_.insert(tensor.name);
@@ -115,7 +113,7 @@ Ints Builder::integers(const Operator& op, std::size_t slot) const {
     refuse("operand '" + operand.name + "' is computed, expected a constant");
   }
   // Beyond any extent: converters write the largest integer for "to the end".
-  constexpr std::int64_t kFar = std::int64_t{1} << 40;
+  constexpr std::int64_t kFar = std::int64_t{1099511627776};  // 2^40
   Ints values = integer_values(operand);
   for (std::int64_t& value : values) {
     value = std::clamp(value, -kFar, kFar);
@@ -149,7 +147,7 @@ NodeRef Builder::node(const char* type, const Names& inputs, int outputs) {
     result.add_input(name);
   }
   for (int i = 0; i < outputs; ++i) {
-    std::string name = fresh(scope_ + "_" + type);
+    const std::string name = fresh(scope_ + "_" + type);
     result.add_output(name);
     made_[name] = &result;
   }
@@ -197,6 +195,10 @@ std::string Builder::read_value(int i, Layout layout) {
   std::string& moved = moved_[{value->name, static_cast<int>(layout)}];
   if (moved.empty()) {
     const std::size_t rank = operand.shape.size();
+    if (rank < 3) {
+      damaged("tensor '" + operand.name + "' has " + std::to_string(rank) +
+              " axes, its reader needs 3 or more");
+    }
     const bool first = layout == Layout::channels_first;
     const Ints order = first ? to_channels_first(rank) : to_source(rank);
     const std::string result = fresh(operand.name + (first ? "_channels_first" : "_channels_last"));
@@ -220,7 +222,7 @@ std::string Builder::read_permuted(const Operator& op, std::size_t slot, const I
   if (operand.constant) {
     return read_constant(op.inputs[slot], order, operand.shape);
   }
-  const std::string moved = transpose(read(op, slot), order);
+  std::string moved = transpose(read(op, slot), order);
   if (!operand.quantized()) {
     return moved;
   }
@@ -324,7 +326,8 @@ void Builder::finish(const Operator& op, std::size_t slot, std::string value, La
   if (!moved) {
     return;
   }
-  const std::string turned = transpose(values_[i]->name, to_source(made.shape.size()));
+  const std::string turned =
+      transpose(read_value(op.outputs[slot], layout), to_source(made.shape.size()));
   if (made.quantized()) {
     const std::string real = fresh(made.name + "_float");
     rename(turned, real);

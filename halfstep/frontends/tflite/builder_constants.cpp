@@ -20,7 +20,7 @@ void Builder::add_initializer(const std::string& name, int type, const Shape& sh
   stored_ += content.size();
   if (stored_ > budget_) {
     damaged("its operators read the same constants over and over, more than " +
-            std::to_string(budget_ >> 20) + " MiB in all");
+            std::to_string(budget_ >> 20U) + " MiB in all");
   }
   onnx::TensorProto& result = *graph_.add_initializer();
   result.set_name(name);

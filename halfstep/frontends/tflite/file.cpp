@@ -358,7 +358,7 @@ std::uint64_t count(const Shape& shape) {
     if (extent < 0) {
       damaged("a constant has an extent that is not known");
     }
-    if (extent != 0 && product > (std::uint64_t{1} << 40) / static_cast<std::uint64_t>(extent)) {
+    if (extent != 0 && product > (std::uint64_t{1} << 40U) / static_cast<std::uint64_t>(extent)) {
       damaged("a tensor has more than 2^40 elements");
     }
     product *= static_cast<std::uint64_t>(extent);

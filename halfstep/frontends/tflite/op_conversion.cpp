@@ -53,8 +53,9 @@ void densify(Builder& b, const Operator& op) {
   b.forward_constant(op, x.type, {x.data.begin(), x.data.end()});
 }
 
-constexpr std::array kRows = {OpRow{6, dequantize}, OpRow{53, cast}, OpRow{114, quantize},
-                              OpRow{124, densify}};
+constexpr std::array kRows = {OpRow{.code = 6, .read = dequantize}, OpRow{.code = 53, .read = cast},
+                              OpRow{.code = 114, .read = quantize},
+                              OpRow{.code = 124, .read = densify}};
 
 }  // namespace
 

@@ -29,7 +29,7 @@ void add_bias(Builder& b, const Operator& op, std::size_t slot, Names& operands)
 }
 
 /// The geometry of the kernel as attributes, all computed from the extents of the file.
-void set_geometry(Builder& b, const Operator& op, const ConvolutionFields& fields,
+void set_geometry(const Builder& b, const Operator& op, const ConvolutionFields& fields,
                   const Ints& kernel, NodeRef node) {
   Ints strides;
   Ints dilations;
@@ -152,9 +152,11 @@ void transpose_bias(Builder& b, const Operator& op) {
   transposed_convolution(b, op, {.x = 0, .w = 1, .bias = 2, .strides = {options[2], options[1]}});
 }
 
-constexpr std::array kRows = {OpRow{3, conv_2d}, OpRow{4, depthwise_conv_2d},
-                              OpRow{67, transpose_conv}, OpRow{132, conv_3d}};
-constexpr std::array kCustoms = {CustomRow{"Convolution2DTransposeBias", transpose_bias}};
+constexpr std::array kRows = {
+    OpRow{.code = 3, .read = conv_2d}, OpRow{.code = 4, .read = depthwise_conv_2d},
+    OpRow{.code = 67, .read = transpose_conv}, OpRow{.code = 132, .read = conv_3d}};
+constexpr std::array kCustoms = {
+    CustomRow{.name = "Convolution2DTransposeBias", .read = transpose_bias}};
 
 }  // namespace
 

@@ -84,15 +84,15 @@ void reverse_sequence(Builder& b, const Operator& op) {
                .out());
 }
 
-constexpr std::array kRows = {OpRow{7, embedding_lookup},
-                              OpRow{36, gather},
-                              OpRow{48, topk},
-                              OpRow{85, one_hot},
-                              OpRow{96, range},
-                              OpRow{107, gather_nd},
-                              OpRow{109, where},
-                              OpRow{112, reverse_sequence},
-                              OpRow{122, scatter_nd}};
+constexpr std::array kRows = {OpRow{.code = 7, .read = embedding_lookup},
+                              OpRow{.code = 36, .read = gather},
+                              OpRow{.code = 48, .read = topk},
+                              OpRow{.code = 85, .read = one_hot},
+                              OpRow{.code = 96, .read = range},
+                              OpRow{.code = 107, .read = gather_nd},
+                              OpRow{.code = 109, .read = where},
+                              OpRow{.code = 112, .read = reverse_sequence},
+                              OpRow{.code = 122, .read = scatter_nd}};
 
 }  // namespace
 

@@ -97,8 +97,10 @@ void split_v(Builder& b, const Operator& op) {
   finish_all(b, op, node, layout);
 }
 
-constexpr std::array kRows = {OpRow{2, concatenation}, OpRow{49, split}, OpRow{83, pack},
-                              OpRow{88, unpack}, OpRow{102, split_v}};
+constexpr std::array kRows = {OpRow{.code = 2, .read = concatenation},
+                              OpRow{.code = 49, .read = split}, OpRow{.code = 83, .read = pack},
+                              OpRow{.code = 88, .read = unpack},
+                              OpRow{.code = 102, .read = split_v}};
 
 }  // namespace
 

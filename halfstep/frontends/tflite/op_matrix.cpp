@@ -62,7 +62,8 @@ void batch_matmul(Builder& b, const Operator& op) {
   b.finish(op, 0, b.node("MatMul", {x, y}).out());
 }
 
-constexpr std::array kRows = {OpRow{9, fully_connected}, OpRow{126, batch_matmul}};
+constexpr std::array kRows = {OpRow{.code = 9, .read = fully_connected},
+                              OpRow{.code = 126, .read = batch_matmul}};
 
 }  // namespace
 

@@ -52,7 +52,7 @@ void l2_normalization(Builder& b, const Operator& op) {
 void local_response_normalization(Builder& b, const Operator& op) {
   require_rank(b.input(op, 0), 4);
   const auto radius = op.options.get<std::int32_t>(0, 0);
-  if (radius < 0 || radius > (1 << 20)) {
+  if (radius < 0 || radius > 1048576) {
     damaged("its radius is " + std::to_string(radius));
   }
   const std::int64_t size = 2 * std::int64_t{radius} + 1;
@@ -67,8 +67,10 @@ void local_response_normalization(Builder& b, const Operator& op) {
            Layout::channels_first);
 }
 
-constexpr std::array kRows = {OpRow{11, l2_normalization}, OpRow{13, local_response_normalization},
-                              OpRow{25, softmax}, OpRow{50, log_softmax}};
+constexpr std::array kRows = {OpRow{.code = 11, .read = l2_normalization},
+                              OpRow{.code = 13, .read = local_response_normalization},
+                              OpRow{.code = 25, .read = softmax},
+                              OpRow{.code = 50, .read = log_softmax}};
 
 }  // namespace
 

@@ -40,8 +40,9 @@ void l2_pool_2d(Builder& b, const Operator& op) {
   finish(b, op, b.node("Sqrt", {mean.out()}).out());
 }
 
-constexpr std::array kRows = {OpRow{1, average_pool_2d}, OpRow{12, l2_pool_2d},
-                              OpRow{17, max_pool_2d}};
+constexpr std::array kRows = {OpRow{.code = 1, .read = average_pool_2d},
+                              OpRow{.code = 12, .read = l2_pool_2d},
+                              OpRow{.code = 17, .read = max_pool_2d}};
 
 }  // namespace
 

@@ -108,7 +108,7 @@ void sequence_lstm(Builder& b, const Operator& op) {
   b.finish(op, 0, time_major ? flat : b.transpose(flat, {1, 0, 2}));
 }
 
-constexpr std::array kRows = {OpRow{44, sequence_lstm}};
+constexpr std::array kRows = {OpRow{.code = 44, .read = sequence_lstm}};
 
 }  // namespace
 

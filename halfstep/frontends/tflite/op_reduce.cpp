@@ -101,11 +101,12 @@ constexpr char kMean[] = "ReduceMean", kSum[] = "ReduceSum", kProd[] = "ReducePr
                kMax[] = "ReduceMax", kMin[] = "ReduceMin", kArgMax[] = "ArgMax",
                kArgMin[] = "ArgMin";
 
-constexpr std::array kRows = {OpRow{40, reduce<kMean>},      OpRow{56, arg<kArgMax>},
-                              OpRow{74, reduce<kSum>},       OpRow{79, arg<kArgMin>},
-                              OpRow{81, reduce<kProd>},      OpRow{82, reduce<kMax>},
-                              OpRow{89, reduce<kMin>},       OpRow{91, reduce_bool<kMax>},
-                              OpRow{140, reduce_bool<kMin>}, OpRow{128, cumsum}};
+constexpr std::array kRows = {
+    OpRow{.code = 40, .read = reduce<kMean>},      OpRow{.code = 56, .read = arg<kArgMax>},
+    OpRow{.code = 74, .read = reduce<kSum>},       OpRow{.code = 79, .read = arg<kArgMin>},
+    OpRow{.code = 81, .read = reduce<kProd>},      OpRow{.code = 82, .read = reduce<kMax>},
+    OpRow{.code = 89, .read = reduce<kMin>},       OpRow{.code = 91, .read = reduce_bool<kMax>},
+    OpRow{.code = 140, .read = reduce_bool<kMin>}, OpRow{.code = 128, .read = cumsum}};
 
 }  // namespace
 

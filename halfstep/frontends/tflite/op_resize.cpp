@@ -43,7 +43,8 @@ void resize_nearest_neighbor(Builder& b, const Operator& op) {
            Layout::channels_first);
 }
 
-constexpr std::array kRows = {OpRow{23, resize_bilinear}, OpRow{97, resize_nearest_neighbor}};
+constexpr std::array kRows = {OpRow{.code = 23, .read = resize_bilinear},
+                              OpRow{.code = 97, .read = resize_nearest_neighbor}};
 
 }  // namespace
 

@@ -176,7 +176,7 @@ Blocks blocks(Builder& b, const Operator& op) {
     refuse("its blocks do not lie along height and width");
   }
   for (const std::int64_t size : sizes) {
-    if (size < 1 || size > (1 << 20)) {
+    if (size < 1 || size > 1048576) {
       damaged("a block has the size " + std::to_string(size));
     }
   }
@@ -226,23 +226,23 @@ void space_depth(Builder& b, const Operator& op, const char* type) {
 void space_to_depth(Builder& b, const Operator& op) { space_depth(b, op, "SpaceToDepth"); }
 void depth_to_space(Builder& b, const Operator& op) { space_depth(b, op, "DepthToSpace"); }
 
-constexpr std::array kRows = {OpRow{5, depth_to_space},
-                              OpRow{22, reshape},
-                              OpRow{26, space_to_depth},
-                              OpRow{34, pad},
-                              OpRow{37, batch_to_space_nd},
-                              OpRow{38, space_to_batch_nd},
-                              OpRow{39, transpose},
-                              OpRow{43, reshape},
-                              OpRow{60, pad},
-                              OpRow{69, tile},
-                              OpRow{70, reshape},
-                              OpRow{77, shape},
-                              OpRow{93, zeros_like},
-                              OpRow{94, fill},
-                              OpRow{100, mirror_pad},
-                              OpRow{110, rank},
-                              OpRow{130, broadcast_to}};
+constexpr std::array kRows = {OpRow{.code = 5, .read = depth_to_space},
+                              OpRow{.code = 22, .read = reshape},
+                              OpRow{.code = 26, .read = space_to_depth},
+                              OpRow{.code = 34, .read = pad},
+                              OpRow{.code = 37, .read = batch_to_space_nd},
+                              OpRow{.code = 38, .read = space_to_batch_nd},
+                              OpRow{.code = 39, .read = transpose},
+                              OpRow{.code = 43, .read = reshape},
+                              OpRow{.code = 60, .read = pad},
+                              OpRow{.code = 69, .read = tile},
+                              OpRow{.code = 70, .read = reshape},
+                              OpRow{.code = 77, .read = shape},
+                              OpRow{.code = 93, .read = zeros_like},
+                              OpRow{.code = 94, .read = fill},
+                              OpRow{.code = 100, .read = mirror_pad},
+                              OpRow{.code = 110, .read = rank},
+                              OpRow{.code = 130, .read = broadcast_to}};
 
 }  // namespace
 

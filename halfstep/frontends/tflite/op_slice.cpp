@@ -139,7 +139,9 @@ void reverse_v2(Builder& b, const Operator& op) {
   b.finish(op, 0, slice_node(b, b.read(op, 0, layout), s), layout);
 }
 
-constexpr std::array kRows = {OpRow{45, strided_slice}, OpRow{65, slice}, OpRow{105, reverse_v2}};
+constexpr std::array kRows = {OpRow{.code = 45, .read = strided_slice},
+                              OpRow{.code = 65, .read = slice},
+                              OpRow{.code = 105, .read = reverse_v2}};
 
 }  // namespace
 

@@ -57,15 +57,30 @@ constexpr char kFloor[] = "Floor", kSigmoid[] = "Sigmoid", kRelu[] = "Relu", kTa
                kNot[] = "Not", kAbs[] = "Abs", kCeil[] = "Ceil", kCos[] = "Cos", kElu[] = "Elu",
                kRound[] = "Round", kHardSwish[] = "HardSwish", kSign[] = "Sign";
 
-constexpr std::array kRows = {
-    OpRow{8, unary<kFloor>}, OpRow{14, unary<kSigmoid>}, OpRow{19, unary<kRelu>},
-    OpRow{20, relu_n1_to_1}, OpRow{21, relu6},           OpRow{28, unary<kTanh>},
-    OpRow{47, unary<kExp>},  OpRow{59, unary<kNeg>},     OpRow{66, unary<kSin>},
-    OpRow{73, unary<kLog>},  OpRow{75, unary<kSqrt>},    OpRow{76, rsqrt},
-    OpRow{87, unary<kNot>},  OpRow{92, square},          OpRow{98, leaky_relu},
-    OpRow{101, unary<kAbs>}, OpRow{104, unary<kCeil>},   OpRow{108, unary<kCos>},
-    OpRow{111, unary<kElu>}, OpRow{116, unary<kRound>},  OpRow{117, unary<kHardSwish>},
-    OpRow{150, gelu},        OpRow{152, relu_0_to_1},    OpRow{158, unary<kSign>}};
+constexpr std::array kRows = {OpRow{.code = 8, .read = unary<kFloor>},
+                              OpRow{.code = 14, .read = unary<kSigmoid>},
+                              OpRow{.code = 19, .read = unary<kRelu>},
+                              OpRow{.code = 20, .read = relu_n1_to_1},
+                              OpRow{.code = 21, .read = relu6},
+                              OpRow{.code = 28, .read = unary<kTanh>},
+                              OpRow{.code = 47, .read = unary<kExp>},
+                              OpRow{.code = 59, .read = unary<kNeg>},
+                              OpRow{.code = 66, .read = unary<kSin>},
+                              OpRow{.code = 73, .read = unary<kLog>},
+                              OpRow{.code = 75, .read = unary<kSqrt>},
+                              OpRow{.code = 76, .read = rsqrt},
+                              OpRow{.code = 87, .read = unary<kNot>},
+                              OpRow{.code = 92, .read = square},
+                              OpRow{.code = 98, .read = leaky_relu},
+                              OpRow{.code = 101, .read = unary<kAbs>},
+                              OpRow{.code = 104, .read = unary<kCeil>},
+                              OpRow{.code = 108, .read = unary<kCos>},
+                              OpRow{.code = 111, .read = unary<kElu>},
+                              OpRow{.code = 116, .read = unary<kRound>},
+                              OpRow{.code = 117, .read = unary<kHardSwish>},
+                              OpRow{.code = 150, .read = gelu},
+                              OpRow{.code = 152, .read = relu_0_to_1},
+                              OpRow{.code = 158, .read = unary<kSign>}};
 
 }  // namespace
 

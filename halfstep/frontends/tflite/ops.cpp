@@ -73,7 +73,7 @@ Padding same_padding(std::int64_t size, std::int64_t kernel, std::int64_t stride
 
 std::int64_t positive(const Operator& op, int field) {
   const auto value = op.options.get<std::int32_t>(field, 1);
-  if (value < 1 || value > (1 << 24)) {
+  if (value < 1 || value > 16777216) {
     damaged("a stride, dilation or kernel size is " + std::to_string(value));
   }
   return value;

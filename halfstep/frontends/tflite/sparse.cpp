@@ -83,7 +83,7 @@ class Densifier {
       Dimension dimension;
       dimension.dense = entry.get<std::int8_t>(0, 0) == 0;
       dimension.size = entry.get<std::int32_t>(1, 0);
-      if (dimension.dense && (dimension.size <= 0 || dimension.size > (1 << 30))) {
+      if (dimension.dense && (dimension.size <= 0 || dimension.size > 1073741824)) {
         fail("a dimension has an impossible size");
       }
       if (!dimension.dense) {
