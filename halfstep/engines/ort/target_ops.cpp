@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <numeric>
 #include <span>
@@ -73,6 +72,7 @@ void RequantizeKernel::Compute(OrtKernelContext* context) const {
     return;
   }
   std::vector<Requantizer> requantizers;
+  requantizers.reserve(unit.size());
   for (const float worth : unit) {
     requantizers.emplace_back(worth, step);
   }

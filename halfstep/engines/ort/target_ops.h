@@ -51,7 +51,9 @@ struct SoftmaxKernel {
   void Compute(OrtKernelContext* context) const;  // NOLINT(readability-identifier-naming)
 };
 
-// NOLINTBEGIN(readability-identifier-naming): names that CustomOpBase calls
+// Names, shadowing and results are what CustomOpBase wants.
+// NOLINTBEGIN(readability-identifier-naming,modernize-use-nodiscard)
+// NOLINTBEGIN(bugprone-crtp-constructor-accessibility,bugprone-derived-method-shadowing-base-method)
 template <typename Op, typename Kernel>
 struct FloatOp : Ort::CustomOpBase<Op, Kernel> {
   ONNXTensorElementDataType GetInputType(std::size_t) const {
@@ -107,7 +109,8 @@ struct SoftmaxOp final : FloatOp<SoftmaxOp, SoftmaxKernel> {
   std::string_view name_;
   RowFunction function_;
 };
-// NOLINTEND(readability-identifier-naming)
+// NOLINTEND(bugprone-crtp-constructor-accessibility,bugprone-derived-method-shadowing-base-method)
+// NOLINTEND(readability-identifier-naming,modernize-use-nodiscard)
 
 /// The operators of the domain; must outlive the sessions that use it.
 class TargetOps {

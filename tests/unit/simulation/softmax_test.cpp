@@ -1,5 +1,6 @@
 #include "halfstep/simulation/softmax.h"
 
+#include <array>
 #include <cmath>
 #include <numbers>
 #include <vector>
@@ -13,8 +14,8 @@ using Codes = std::vector<double>;
 
 // Recorded on the emulator (QNN 2.51, v75): scale 0.05; Softmax with steps of 1/255, LogSoftmax
 // with 0.04 and zero point 255.
-const Codes kRow = {166, 99,  104, 96,  153, 93,  188, 117, 122, 125,
-                    135, 131, 126, 189, 164, 163, 151, 140, 104, 188};
+constexpr std::array kRow = {166.0, 99.0,  104.0, 96.0,  153.0, 93.0,  188.0, 117.0, 122.0, 125.0,
+                             135.0, 131.0, 126.0, 189.0, 164.0, 163.0, 151.0, 140.0, 104.0, 188.0};
 constexpr double kScale = 0.05F;
 constexpr double kStep = 1.0F / 255;
 
