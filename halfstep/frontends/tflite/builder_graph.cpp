@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "halfstep/frontends/tflite/builder.h"
-#include "halfstep/frontends/tflite/content.h"
 #include "halfstep/frontends/tflite/ops.h"
 #include "halfstep/support/error.h"
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <set>
 #include <utility>
 
@@ -172,10 +171,10 @@ void name_tensors(File& file) {
     if (!name.empty() && taken.insert(name).second) {
       continue;
     }
-    std::string base = name.empty() ? "tensor_" + std::to_string(i) : name;
+    const std::string base = name.empty() ? "tensor_" + std::to_string(i) : name;
     std::string candidate = name.empty() ? base : base + "_" + std::to_string(i);
     while (used.contains(candidate)) {
-      candidate += "_";
+      candidate += '_';
     }
     used.insert(candidate);
     taken.insert(candidate);
@@ -184,8 +183,8 @@ void name_tensors(File& file) {
 }
 
 std::vector<int> tensor_numbers(const Vector& vector, std::size_t tensors, bool optional) {
-  std::vector<int> numbers = vector.values<std::int32_t>();
-  for (int& number : numbers) {
+  const std::vector<int> numbers = vector.values<std::int32_t>();
+  for (const int number : numbers) {
     if (number == -1 && optional) {
       continue;
     }

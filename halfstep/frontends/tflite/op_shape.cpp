@@ -61,7 +61,7 @@ void reshape(Builder& b, const Operator& op) {
   }
 }
 
-Ints permutation(Builder& b, const Operator& op) {
+Ints permutation(const Builder& b, const Operator& op) {
   Ints order = b.integers(op, 1);
   const std::size_t rank = b.input(op, 0).shape.size();
   std::set<std::int64_t> seen;
@@ -92,7 +92,7 @@ void transpose(Builder& b, const Operator& op) {
 }
 
 /// The paddings of the file, one row per axis, as ONNX has them.
-Ints paddings(Builder& b, const Operator& op, Layout layout) {
+Ints paddings(const Builder& b, const Operator& op, Layout layout) {
   const Ints rows = b.integers(op, 1);
   const std::size_t rank = b.input(op, 0).shape.size();
   if (rows.size() != 2 * rank) {
@@ -168,7 +168,7 @@ struct Blocks {
   Ints before{0, 0}, after{0, 0};
 };
 
-Blocks blocks(Builder& b, const Operator& op) {
+Blocks blocks(const Builder& b, const Operator& op) {
   require_rank(b.input(op, 0), 4);
   const Ints sizes = b.integers(op, 1);
   const Ints edges = b.integers(op, 2);
