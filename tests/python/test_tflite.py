@@ -85,13 +85,17 @@ def test_float_network(name, bound):
         assert np.abs(actual[0] - y).max() <= bound * np.abs(y).max()
 
 
-@pytest.mark.parametrize("name", ["cnn_int8", "ops_int8"])
+# Largest difference in steps of the output. The 27 operators of ops_int8 carry inner steps on.
+STEPS = {"cnn_int8": 1, "ops_int8": 3}
+
+
+@pytest.mark.parametrize("name", STEPS)
 def test_integer_network(name):
     stored = np.load(DATA / f"{name}.io.npz")
     runner = Runner(DATA / f"{name}.tflite")
     for x, y in zip(stored["x"], stored["y"], strict=True):
         (actual,) = runner([x[None]])
-        assert np.abs(runner.codes(0, actual)[0] - y).max() <= (1 if name == "cnn_int8" else 2)
+        assert np.abs(runner.codes(0, actual)[0] - y).max() <= STEPS[name]
 
 
 def test_calibration_of_a_float_network():
