@@ -1,5 +1,7 @@
 #include "halfstep/verify_runs.h"
 
+#include <algorithm>
+#include <cctype>
 #include <cstdint>
 #include <set>
 #include <utility>
@@ -9,6 +11,21 @@
 
 namespace halfstep {
 namespace {
+
+/// As the library calls a tensor or graph that it loaded from a DLC.
+std::string loaded_name(std::string name) {
+  std::ranges::replace_if(name, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+  return name;
+}
+
+/// What is there under `name`, or under what it was called before it was stored in a DLC.
+template <typename Map>
+auto find_loaded(Map& map, const std::string& name) {
+  const auto found = map.find(name);
+  return found != map.end() ? found : std::ranges::find_if(map, [&](const auto& entry) {
+    return loaded_name(entry.first) == loaded_name(name);
+  });
+}
 
 class EmulatorRun final : public TargetRun {
  public:
@@ -25,7 +42,7 @@ class EmulatorRun final : public TargetRun {
   TensorValues run(const Sample& sample) override {
     qnn::Values inputs;
     for (const qnn::Tensor& input : prepared_.inputs) {
-      const auto found = sample.find(input.name);
+      const auto found = find_loaded(sample, input.name);
       require(found != sample.end(), "the target's graph has an input \"" + input.name +
                                          "\" that the simulation has not: they are not of the "
                                          "same model");
@@ -34,7 +51,7 @@ class EmulatorRun final : public TargetRun {
     const qnn::Values values = client_.execute(inputs);
     TensorValues result(tensors_.size());
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
-      const auto found = values.find(tensors_[i].stored.name);
+      const auto found = find_loaded(values, tensors_[i].stored.name);
       if (found != values.end()) {
         result[i] = in_model_order(decoded(tensors_[i].stored, found->second.data),
                                    stored_extents(tensors_[i].stored), tensors_[i].layout);

@@ -124,11 +124,20 @@ def test_a_dlc_runs_beside_its_simulation(halfstep, conv_net, libraries, tmp_pat
 def test_a_graph_of_any_name_runs_as_dlc(halfstep, conv_net, libraries, tmp_path):
     proto = onnx.load(conv_net)
     proto.graph.name = "Model from a-tool 1.0."
+    renamed = {"logits": "soft/max_1.tmp:0", "image": "serving/x:0"}
+    for node in proto.graph.node:
+        for names in (node.input, node.output):
+            names[:] = [renamed.get(name, name) for name in names]
+    for value in [*proto.graph.input, *proto.graph.output]:
+        value.name = renamed.get(value.name, value.name)
     onnx.save(proto, tmp_path / "net.onnx")
+    with np.load(DATA) as file:
+        np.savez(tmp_path / "data.npz", **{"serving/x:0": file["image"]})
     dlc = tmp_path / "net.dlc"
     halfstep("convert", "-i", tmp_path / "net.onnx", "--htp_arch", "v75", "-o", dlc, *libraries)
-    words = ["verify", dlc, "--simulation", conv_net, "--on", "htp", "--data", DATA, *libraries]
-    assert "logits" in halfstep(*words).out
+    words = ["verify", dlc, "--simulation", tmp_path / "net.onnx", "--on", "htp"]
+    out = halfstep(*words, "--data", tmp_path / "data.npz", *libraries).out
+    assert "soft/max_1.tmp:0" in out
 
 
 @needs_libraries
