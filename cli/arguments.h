@@ -56,8 +56,8 @@ struct ExplainArguments {
 
 struct VerifyArguments {
   OutputOptions common{};
-  std::string model{};       ///< a Q/DQ model, or a DLC
-  std::string simulation{};  ///< the Q/DQ model beside a DLC
+  std::string model{};                ///< a Q/DQ model, or a DLC
+  std::string simulation{};           ///< the Q/DQ model beside a DLC
   std::string arithmetic = "target";  ///< of the simulation
   std::string float_model{};
   std::string data{};

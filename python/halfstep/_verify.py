@@ -40,7 +40,8 @@ def verify(
 
     Compares what the target computes (on the emulator of Qualcomm's libraries, or what a device
     wrote down) with the simulation (the Q/DQ model in ONNX Runtime without its optimizations, with
-    the integer arithmetic of the target where it is known) and with the float model. The command is `halfstep verify`.
+    the integer arithmetic of the target where it is known) and with the float model. The command is
+    `halfstep verify`.
 
     Parameters
     ----------
@@ -81,10 +82,9 @@ def verify(
     Returns
     -------
     dict
-        "target", "source" ("emulator" or "dumps"), "engine", "arithmetic",
-        "followed" (operators that follow the arithmetic of the target), "samples", "bound", "failed",
-        "first_departure" (None, or "tensor", "op", "op_type", "type", "cause"), "diagnostics" and
-        "tensors": a list in the order of the target's operators, each with "tensor", "op",
+        "target", "source" ("emulator" or "dumps"), "engine", "arithmetic", "followed" (operators
+        that follow the arithmetic of the target), "samples", "bound", "failed", "first_departure"
+        (None, or "tensor", "op", "op_type", "type", "cause"), "diagnostics" and "tensors": a list in the order of the target's operators, each with "tensor", "op",
         "op_type", "type", "step", "super_group", "output", "values", "target_simulation_db",
         "target_float_db", "simulation_float_db" (None without values, "inf" where nothing differs),
         "margin_db", "max_steps", "equal" (0 to 1) and "departs".
