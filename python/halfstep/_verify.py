@@ -84,10 +84,11 @@ def verify(
     dict
         "target", "source" ("emulator" or "dumps"), "engine", "arithmetic", "followed" (operators
         that follow the arithmetic of the target), "samples", "bound", "failed", "first_departure"
-        (None, or "tensor", "op", "op_type", "type", "cause"), "diagnostics" and "tensors": a list in the order of the target's operators, each with "tensor", "op",
-        "op_type", "type", "step", "super_group", "output", "values", "target_simulation_db",
-        "target_float_db", "simulation_float_db" (None without values, "inf" where nothing differs),
-        "margin_db", "max_steps", "equal" (0 to 1) and "departs".
+        (None, or "tensor", "op", "op_type", "type", "cause"), "diagnostics" and "tensors": a list
+        in the order of the target's operators, each with "tensor", "op", "op_type", "type",
+        "step", "super_group", "output", "values", "target_simulation_db", "target_float_db",
+        "simulation_float_db" (None without values, "inf" where nothing differs), "margin_db",
+        "max_steps", "equal" (0 to 1) and "departs".
 
     Raises
     ------
