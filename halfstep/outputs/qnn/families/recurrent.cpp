@@ -4,21 +4,13 @@
 #include <cstring>
 
 #include "halfstep/core/half.h"
+#include "halfstep/outputs/qnn/constant_data.h"
 #include "halfstep/outputs/qnn/families/families.h"
 
 namespace halfstep::qnn {
 namespace {
 
 constexpr DataType kFloat = DataType::float16;
-
-std::vector<std::byte> float16_bytes(const std::vector<float>& values) {
-  std::vector<std::byte> bytes(values.size() * sizeof(Float16));
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const Float16 half = to_float16(values[i]);
-    std::memcpy(bytes.data() + i * sizeof(half), &half, sizeof(half));
-  }
-  return bytes;
-}
 
 template <typename T>
 T read(const std::vector<std::byte>& data, std::size_t i) {
@@ -148,7 +140,8 @@ class Unroller {
   }
 
   std::string constant(const Shape& dims, const std::vector<float>& values) {
-    return graph_.add_constant(base_ + "_weight", {.type = kFloat}, dims, float16_bytes(values));
+    return graph_.add_constant(base_ + "_weight", {.type = kFloat}, dims,
+                               float_bytes(values, kFloat));
   }
 
   std::string apply(const char* type, std::vector<std::string> inputs, const Shape& dims) {
