@@ -7,15 +7,14 @@
 namespace halfstep::simulation {
 namespace {
 
-constexpr double kLargestMultiplier = 0.125;  ///< in units of 2^15: 12 bits
 constexpr int kFractionBits = 15;
 
-/// Largest shift s >= 0 with m * 2^s < 1/8; 0 if there is none.
+/// Largest shift s with m * 2^s < 1/8, which makes a multiplier of 12 bits of 15.
 int shift_of(double m) {
   int exponent = 0;
   (void)std::frexp(m, &exponent);  // m in [2^(exponent - 1), 2^exponent)
   // m * 2^s < 2^-3 as soon as exponent + s <= -3.
-  return std::max(0, -3 - exponent);
+  return -3 - exponent;
 }
 
 }  // namespace
@@ -24,17 +23,35 @@ Requantizer::Requantizer(double unit, double step) noexcept {
   const double m = unit / step;
   const int shift = shift_of(m);
   shrink_ = std::ldexp(1.0, -shift);
-  half_ = m < kLargestMultiplier ? 0.5 : 0.0;
   scale_ = std::ldexp(std::nearbyint(std::ldexp(m, shift + kFractionBits)), -kFractionBits);
 }
 
 double Requantizer::steps(double sum) const noexcept {
-  return (std::floor(sum * shrink_) + half_) * scale_;
+  constexpr double kHalf = 0.5;
+  return (std::floor(sum * shrink_) + kHalf) * scale_;
 }
 
 float bias_count(float code, float scale, float unit) noexcept {
   const float value = code * scale;
   return std::trunc(value / unit);
+}
+
+void channel_bias_counts(std::span<float> codes, float unit) noexcept {
+  float largest = 0;
+  for (const float code : codes) {
+    largest = std::max(largest, std::abs(code * unit));
+  }
+  if (largest == 0) {
+    return;
+  }
+  constexpr float kSteps = 268435456;  // 2^28
+  const float step = largest / kSteps;
+  const float factor = 1.0F / step;
+  for (float& code : codes) {
+    const float value = code * unit;
+    const float kept = std::nearbyint(value * factor);
+    code = std::trunc(kept * step / unit);
+  }
 }
 
 WeightedSum weighted_sum(std::span<const double> ratios, std::span<const double> zero_points,

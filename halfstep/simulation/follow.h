@@ -79,7 +79,8 @@ struct Following {
                                            const std::string& stored) const;
 };
 
-/// The bias of `product` as counts of `unit`, if that is one for all channels: see bias_count.
+/// The bias of `product` as counts of `unit`, one or one a channel: see bias_count,
+/// channel_bias_counts.
 void follow_bias(Following& following, int product, const std::vector<float>& unit);
 /// Conv, ConvTranspose, Gemm, MatMul.
 void follow_products(Following& following);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <optional>
@@ -17,15 +18,21 @@ void follow_bias(Following& following, int product, const std::vector<float>& un
   const std::optional<Codes> codes = following.operand(op.input(2));
   const onnx::NodeProto& dequantize = following.node(following.index.producer(op.input(2)));
   const onnx::TensorProto& stored = *following.index.constant(dequantize.input(0));
-  // With a scale a channel the backend cuts by another rule, which is not known.
-  if (!codes || codes->type != onnx::TensorProto::INT32 || unit.size() != 1) {
+  if (!codes || codes->type != onnx::TensorProto::INT32) {
     return;
   }
   std::vector<float> values = following.model.floats(stored);
+  if (unit.size() == 1) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      values[i] = bias_count(values[i], codes->scales[codes->scales.size() == 1 ? 0 : i], unit[0]);
+    }
+  } else if (values.size() == unit.size()) {
+    channel_bias_counts(values, std::ranges::max(unit));
+  } else {
+    return;
+  }
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const float worth = unit[unit.size() == 1 ? 0 : i];
-    const float scale = codes->scales[codes->scales.size() == 1 ? 0 : i];
-    values[i] = bias_count(values[i], scale, worth) * worth;
+    values[i] *= unit[unit.size() == 1 ? 0 : i];
   }
   std::vector<std::byte> bytes(values.size() * sizeof(float));
   std::memcpy(bytes.data(), values.data(), bytes.size());

@@ -144,6 +144,7 @@ def test_a_graph_of_any_name_runs_as_dlc(halfstep, conv_net, libraries, tmp_path
 def test_fail_on_is_the_exit_code(halfstep, conv_net, libraries):
     words = ["verify", conv_net, "--on", "htp", "--data", DATA, "--tensors", "all", *libraries]
     assert "no tensor departs" in halfstep(*words, "--fail-on", "10dB").out
+    words += ["--arithmetic", "qdq"]
     result = halfstep(*words, "--fail-on", "200dB", code=1)
     assert "first tensor that departs (SQNR below 200.0 dB): 'r1'" in result.out
     assert halfstep(*words, "--fail-on", "1step", "--json", code=1).json["failed"] is True

@@ -87,10 +87,13 @@ TEST(Requantizer, IsNotPlainRounding) {
   EXPECT_LT(different, 1000);
 }
 
-TEST(Requantizer, LargeStepsAreNotShrunk) {
-  const Requantizer requantizer(0.25, 1);
-  EXPECT_EQ(requantizer.steps(10), 2.5);
-  EXPECT_EQ(requantizer.steps(-3), -0.75);
+TEST(Requantizer, GivesTheCodesOfTheEmulatorForLargeMultipliers) {
+  expect_recorded(0.00079365074634552F, 128,
+                  {{-123, 113}, {-91, 117}, {-67, 120}, {-44, 122}});  // m = 0.126
+  expect_recorded(0.0001960784284165129F, 128,
+                  {{-105, 74}, {-103, 76}, {-101, 77}, {-97, 79}, {-56, 99}, {-52, 102}});
+  expect_recorded(0.00011111110507044941F, 128, {{-125, 16}, {-85, 52}, {-45, 88}, {-35, 97}});
+  expect_recorded(2.7027026590076275e-05F, 128, {{-25, 36}, {-15, 73}, {5, 147}, {25, 221}});
 }
 
 TEST(BiasCount, MayLoseOne) {
@@ -100,6 +103,21 @@ TEST(BiasCount, MayLoseOne) {
   EXPECT_EQ(bias_count(57, kUnit, kUnit), 56);
   EXPECT_EQ(bias_count(58, kUnit, kUnit), 58);
   EXPECT_EQ(bias_count(100, 2 * kUnit, kUnit), 200);
+}
+
+TEST(ChannelBiasCounts, ShareOneStep) {
+  // Conv2d, recorded on the emulator (QNN 2.51, v75): input scale 0.0323, weight scales up to
+  // 0.0071, one a channel.
+  std::vector<float> small = {701, 631, -956, -194, 250, -855, 7, -9, 2300, -4100};
+  channel_bias_counts(small, 0.0323F * 0.0071F);
+  EXPECT_EQ(small, (std::vector<float>{701, 631, -956, -194, 250, -855, 6, -8, 2300, -4100}));
+  std::vector<float> large = {70100, 63100, -95600, -19400, 25000, -85500, 7, -9, 230011, -41000};
+  channel_bias_counts(large, 0.0323F * 0.0071F);
+  EXPECT_EQ(large, (std::vector<float>{70100, 63100, -95600, -19400, 25000, -85500, 6, -8, 230010,
+                                       -41000}));
+  std::vector<float> zeros = {0, 0};
+  channel_bias_counts(zeros, 1.0F);
+  EXPECT_EQ(zeros, (std::vector<float>{0, 0}));
 }
 
 TEST(WeightedSumTest, GivesTheCodesOfTheEmulator) {
