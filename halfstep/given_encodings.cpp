@@ -11,6 +11,7 @@
 #include "halfstep/frontends/qdq.h"
 #include "halfstep/model/graph_editor.h"
 #include "halfstep/model/node_keys.h"
+#include "halfstep/model/source_arithmetic.h"
 #include "halfstep/model/tensor_role.h"
 
 namespace halfstep {
@@ -301,7 +302,8 @@ EntryOutcome GivenEncodings::outcome(const std::string& entry, const GraphIndex&
 BareTensors bare_tensors(const GraphIndex& graph, const EncodingTable& table) {
   BareTensors bare;
   for (const std::string& tensor : graph.tensor_names()) {
-    if (table.find(tensor) != nullptr || !useless(graph, tensor).empty()) {
+    if (table.find(tensor) != nullptr || !useless(graph, tensor).empty() ||
+        is_source_arithmetic(graph, tensor)) {
       continue;
     }
     if (graph.constant(tensor) == nullptr) {

@@ -15,6 +15,7 @@
 #include "halfstep/explain.h"
 #include "halfstep/model/fold_extents.h"
 #include "halfstep/model/graph_index.h"
+#include "halfstep/model/source_arithmetic.h"
 #include "halfstep/output_check.h"
 #include "halfstep/outputs/encodings_json.h"
 #include "halfstep/outputs/float16_onnx.h"
@@ -257,6 +258,9 @@ class QuantizeJob {
 
   void take_encodings() {
     const Phase phase(summary(), "prepare");
+    if (adapts() || !request_.convert) {
+      remove_source_arithmetic(result_.model);
+    }
     if (!request_.graph.input_extents.empty()) {
       // What is computed from extents is constant then, and needs no operator of the target.
       fix_input_extents(result_.model, request_.graph.input_extents, result_.diagnostics);

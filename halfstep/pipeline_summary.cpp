@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 
 #include "halfstep/model/op_facts.h"
+#include "halfstep/model/source_arithmetic.h"
 #include "halfstep/model/tensor_role.h"
 #include "halfstep/model/visit.h"
 #include "halfstep/plan_regions.h"
@@ -149,7 +150,7 @@ std::vector<TypeRow> type_rows(const GraphIndex& graph, const Plan& plan,
   std::map<std::tuple<std::string, std::string, std::string, std::string>, int> counts;
   for (int node = 0; node < graph.graph().node_size(); ++node) {
     const onnx::NodeProto& op = graph.graph().node(node);
-    if (data_slots(graph, op).empty() || !writes_float(graph, op)) {
+    if (data_slots(graph, op).empty() || !writes_float(graph, op) || is_source_arithmetic(op)) {
       continue;
     }
     const TypeRow row = types.row(node);

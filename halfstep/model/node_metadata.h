@@ -18,6 +18,13 @@ inline constexpr std::string_view kConvertMark = "Convert";
 /// encoding of the model.
 inline constexpr std::string_view kInnerPairMark = "InnerPair";
 
+/// Key of nodes that only make ONNX round as the source of the model does; targets do without (see
+/// remove_source_arithmetic). Its value says what stands for the output of the node then:
+inline constexpr std::string_view kArithmeticKey = "halfstep.arithmetic";
+inline constexpr std::string_view kArithmeticResult = "result";    ///< input 0, under its own name
+inline constexpr std::string_view kArithmeticOperand = "operand";  ///< input 0
+inline constexpr std::string_view kArithmeticAside = "aside";      ///< nothing reads it then
+
 /// Sets one entry, in place of an older one of that key.
 void set_metadata(onnx::NodeProto& node, std::string_view key, std::string_view value);
 

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "halfstep/frontends/tflite/content.h"
+#include "halfstep/model/node_metadata.h"
 
 namespace halfstep::tflite {
 namespace {
@@ -33,6 +34,8 @@ bool fuses(const Operator& op, const Tensor& made) {
          (op.code == kDepthwise && made.type == Type::uint8);
 }
 
+constexpr int kDequantize = 6;
+
 }  // namespace
 
 NodeRef& NodeRef::set(const char* name, std::int64_t value) {
@@ -53,6 +56,11 @@ NodeRef& NodeRef::set(const char* name, const char* value) {
 NodeRef& NodeRef::set(const char* name, const Ints& values) {
   auto& target = *attribute(*node_, name, onnx::AttributeProto::INTS).mutable_ints();
   target.Add(values.begin(), values.end());
+  return *this;
+}
+
+NodeRef& NodeRef::arithmetic(std::string_view role) {
+  set_metadata(*node_, kArithmeticKey, role);
   return *this;
 }
 
@@ -365,6 +373,7 @@ void Builder::forward_constant(const Operator& op, Type type, std::vector<std::b
     damaged("tensor '" + made.name + "' is computed twice");
   }
   made.type = type;
+  made.dequantized = op.code == kDequantize && !is_float(type);
   made.shape = from.shape;
   if (type == from.type) {
     made.scale = from.scale;

@@ -38,6 +38,8 @@ class NodeRef {
   NodeRef& set(const char* name, float value);
   NodeRef& set(const char* name, const char* value);
   NodeRef& set(const char* name, const Ints& values);
+  /// Only there to round as TFLite does; `role` is a value of kArithmeticKey.
+  NodeRef& arithmetic(std::string_view role);
   [[nodiscard]] const std::string& out(int i = 0) const { return node_->output(i); }
 
  private:

@@ -51,7 +51,8 @@ struct Tensor {
   std::int64_t axis = 0;                   ///< of `scale`, if it has more than one
   bool variable = false;                   ///< keeps its content from run to run
   bool constant = false;
-  Bytes data{};                                           ///< of a constant
+  bool dequantized = false;  ///< a constant with integers that DEQUANTIZE makes real numbers of
+  Bytes data{};              ///< of a constant
   std::shared_ptr<const std::vector<std::byte>> owner{};  ///< keeps `data` if it is not the file's
   Table sparsity{};
   bool sparse = false;

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <string>
 
+#include "halfstep/frontends/tflite/arithmetic.h"
 #include "halfstep/frontends/tflite/ops.h"
 
 namespace halfstep::tflite {
@@ -51,6 +52,12 @@ void set_geometry(const Builder& b, const Operator& op, const ConvolutionFields&
       .set("pads", pads);
 }
 
+/// Is it a matrix product for each place?
+bool is_pointwise(const Operator& op, const ConvolutionFields& fields, const Ints& kernel) {
+  return kernel == Ints{1, 1} && positive(op, fields.stride[0]) == 1 &&
+         positive(op, fields.stride[1]) == 1;
+}
+
 void convolution(Builder& b, const Operator& op, const ConvolutionFields& fields) {
   const Tensor& x = b.input(op, 0);
   const Tensor& w = b.input(op, 1);
@@ -74,7 +81,13 @@ void convolution(Builder& b, const Operator& op, const ConvolutionFields& fields
     }
     group = channels / w.shape.back();
   }
-  Names operands{b.read(op, 0, Layout::channels_first), b.read_permuted(op, 1, order)};
+  std::string value = b.read(op, 0, Layout::channels_first);
+  if (!deep && is_dynamic_range(b, op, 0, 1)) {
+    const bool point = !fields.depthwise && is_pointwise(op, fields, kernel);
+    value = quantize_dynamically(b, value, x.shape.size(),
+                                 point ? DynamicRange::row : DynamicRange::batch, 1);
+  }
+  Names operands{std::move(value), b.read_permuted(op, 1, order)};
   add_bias(b, op, 2, operands);
   NodeRef node = b.node("Conv", operands);
   set_geometry(b, op, fields, kernel, node);
@@ -119,7 +132,11 @@ void transposed_convolution(Builder& b, const Operator& op, const Transposed& t)
     }
   }
   // [O, H, W, I] to [I, O, H, W]
-  Names operands{b.read(op, t.x, Layout::channels_first), b.read_permuted(op, t.w, {3, 0, 1, 2})};
+  std::string value = b.read(op, t.x, Layout::channels_first);
+  if (is_dynamic_range(b, op, t.x, t.w)) {
+    value = quantize_dynamically(b, value, x.shape.size(), DynamicRange::batch, 1);
+  }
+  Names operands{std::move(value), b.read_permuted(op, t.w, {3, 0, 1, 2})};
   add_bias(b, op, t.bias, operands);
   NodeRef node = b.node("ConvTranspose", operands)
                      .set("kernel_shape", kernel)

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "halfstep/frontends/tflite/arithmetic.h"
 #include "halfstep/frontends/tflite/ops.h"
 
 namespace halfstep::tflite {
@@ -73,6 +74,12 @@ template <const char* kType>
 void fused(Builder& b, const Operator& op) {
   const Pair p = pair(b, op);
   b.finish(op, 0, b.node(kType, {p.a, p.b}).out(), p.layout, op.options.get<std::int8_t>(0, 0));
+}
+
+void mul(Builder& b, const Operator& op) {
+  const Pair p = pair(b, op);
+  const std::string product = settle_product(b, op, b.node("Mul", {p.a, p.b}).out());
+  b.finish(op, 0, product, p.layout, op.options.get<std::int8_t>(0, 0));
 }
 
 void not_equal(Builder& b, const Operator& op) {
@@ -157,13 +164,13 @@ void prelu(Builder& b, const Operator& op) {
   b.finish(op, 0, b.node("PRelu", {x, slope}).out(), layout);
 }
 
-constexpr char kAdd[] = "Add", kMul[] = "Mul", kSub[] = "Sub", kDiv[] = "Div", kMax[] = "Max",
-               kMin[] = "Min", kLess[] = "Less", kGreater[] = "Greater",
-               kGreaterOrEqual[] = "GreaterOrEqual", kLessOrEqual[] = "LessOrEqual",
-               kEqual[] = "Equal", kPow[] = "Pow", kOr[] = "Or", kAnd[] = "And";
+constexpr char kAdd[] = "Add", kSub[] = "Sub", kDiv[] = "Div", kMax[] = "Max", kMin[] = "Min",
+               kLess[] = "Less", kGreater[] = "Greater", kGreaterOrEqual[] = "GreaterOrEqual",
+               kLessOrEqual[] = "LessOrEqual", kEqual[] = "Equal", kPow[] = "Pow", kOr[] = "Or",
+               kAnd[] = "And";
 
 constexpr std::array kRows = {OpRow{.code = 0, .read = fused<kAdd>},
-                              OpRow{.code = 18, .read = fused<kMul>},
+                              OpRow{.code = 18, .read = mul},
                               OpRow{.code = 41, .read = fused<kSub>},
                               OpRow{.code = 42, .read = fused<kDiv>},
                               OpRow{.code = 54, .read = prelu},

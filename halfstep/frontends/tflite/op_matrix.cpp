@@ -1,6 +1,7 @@
 #include <array>
 #include <utility>
 
+#include "halfstep/frontends/tflite/arithmetic.h"
 #include "halfstep/frontends/tflite/ops.h"
 
 namespace halfstep::tflite {
@@ -17,15 +18,21 @@ void fully_connected(Builder& b, const Operator& op) {
   const bool keep = op.options.get<std::uint8_t>(2, 0) != 0 && x.shape.size() > 2;
   const int activation = op.options.get<std::int8_t>(0, 0);
   const bool bias = b.has_input(op, 2);
+  const auto rows = [&](const std::string& value) {
+    return is_dynamic_range(b, op, 0, 1)
+               ? quantize_dynamically(b, value, x.shape.size(), DynamicRange::row, -1)
+               : value;
+  };
   if (keep) {
     const std::string product =
-        b.node("MatMul", {b.read(op, 0), b.read_permuted(op, 1, {1, 0})}).out();
+        b.node("MatMul", {rows(b.read(op, 0)), b.read_permuted(op, 1, {1, 0})}).out();
     b.finish(op, 0, bias ? b.node("Add", {product, b.read(op, 2)}).out() : product, Layout::source,
              activation);
     return;
   }
   const bool flat = x.shape.size() == 2 && x.shape[1] == w.shape[1];
-  Names operands{flat ? b.read(op, 0) : b.read_reshaped(op, 0, {-1, w.shape[1]}), b.read(op, 1)};
+  Names operands{rows(flat ? b.read(op, 0) : b.read_reshaped(op, 0, {-1, w.shape[1]})),
+                 b.read(op, 1)};
   if (x.constant) {
     refuse("its input is a constant");
   }
@@ -57,7 +64,10 @@ std::string matrix(Builder& b, const Operator& op, std::size_t slot, bool turned
 }
 
 void batch_matmul(Builder& b, const Operator& op) {
-  const std::string x = matrix(b, op, 0, op.options.get<std::uint8_t>(0, 0) != 0);
+  std::string x = matrix(b, op, 0, op.options.get<std::uint8_t>(0, 0) != 0);
+  if (is_dynamic_range(b, op, 0, 1)) {
+    x = quantize_dynamically(b, x, b.input(op, 0).shape.size(), DynamicRange::row, -1);
+  }
   const std::string y = matrix(b, op, 1, op.options.get<std::uint8_t>(1, 0) != 0);
   b.finish(op, 0, b.node("MatMul", {x, y}).out());
 }

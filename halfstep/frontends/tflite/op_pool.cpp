@@ -1,5 +1,6 @@
 #include <array>
 
+#include "halfstep/frontends/tflite/arithmetic.h"
 #include "halfstep/frontends/tflite/ops.h"
 
 namespace halfstep::tflite {
@@ -26,7 +27,8 @@ void finish(Builder& b, const Operator& op, const std::string& value) {
 }
 
 void average_pool_2d(Builder& b, const Operator& op) {
-  finish(b, op, pool(b, op, "AveragePool", b.read(op, 0, Layout::channels_first)).out());
+  const std::string mean = pool(b, op, "AveragePool", b.read(op, 0, Layout::channels_first)).out();
+  finish(b, op, round_mean(b, op, mean, positive(op, 3) * positive(op, 4)));
 }
 
 void max_pool_2d(Builder& b, const Operator& op) {

@@ -1,5 +1,6 @@
 #include <array>
 
+#include "halfstep/frontends/tflite/arithmetic.h"
 #include "halfstep/frontends/tflite/ops.h"
 
 namespace halfstep::tflite {
@@ -31,7 +32,8 @@ std::string resize(Builder& b, const Operator& op, const char* mode, const Grid&
 void resize_bilinear(Builder& b, const Operator& op) {
   const Grid grid{.align_corners = op.options.get<std::uint8_t>(2, 0) != 0,
                   .half_pixels = op.options.get<std::uint8_t>(3, 0) != 0};
-  b.finish(op, 0, resize(b, op, "linear", grid, "floor"), Layout::channels_first);
+  const std::string value = resize(b, op, "linear", grid, "floor");
+  b.finish(op, 0, round_up(b, op, value), Layout::channels_first);
 }
 
 // Half pixels: floor((i + 0.5) * scale), which is (i + 0.5) * scale - 0.5 rounded half up.

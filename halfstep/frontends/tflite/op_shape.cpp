@@ -75,11 +75,24 @@ Ints permutation(const Builder& b, const Operator& op) {
   return order;
 }
 
+/// Do only axes of extent 1 change their place?
+bool stays_in_memory(const Tensor& from, const Tensor& to, const Ints& order) {
+  Ints moved;
+  for (const std::int64_t axis : order) {
+    if (from.shape[static_cast<std::size_t>(axis)] != 1) {
+      moved.push_back(axis);
+    }
+  }
+  return !from.dynamic && !to.dynamic && std::is_sorted(moved.begin(), moved.end());
+}
+
 void transpose(Builder& b, const Operator& op) {
   Ints order = permutation(b, op);
   const std::size_t rank = order.size();
   if (b.layout(op, 0) == Layout::source) {
-    b.finish(op, 0, b.transpose(b.read(op, 0), order));
+    const std::string x = b.read(op, 0);
+    const bool still = stays_in_memory(b.input(op, 0), b.output(op), order);
+    b.finish(op, 0, still ? b.reshape(x, b.output(op).shape) : b.transpose(x, order));
     return;
   }
   // What is wanted is the source's order of a value that has its channels first.
