@@ -79,9 +79,9 @@ struct Following {
                                            const std::string& stored) const;
 };
 
-/// The bias of `product` as counts of `unit`, one or one a channel: see bias_count,
-/// channel_bias_counts.
-void follow_bias(Following& following, int product, const std::vector<float>& unit);
+/// The bias that `node` (a product, or an Add behind one) reads at `slot`, as counts of `unit`, one
+/// or one a channel: see bias_count, channel_bias_counts.
+void follow_bias(Following& following, int node, int slot, const std::vector<float>& unit);
 /// Conv, ConvTranspose, Gemm, MatMul.
 void follow_products(Following& following);
 /// Add, Sub.

@@ -10,13 +10,14 @@
 
 namespace halfstep::simulation {
 
-void follow_bias(Following& following, int product, const std::vector<float>& unit) {
-  const onnx::NodeProto& op = following.node(product);
-  if (op.input_size() < 3 || !following.is_constant_operand(op.input(2))) {
+void follow_bias(Following& following, int node, int slot, const std::vector<float>& unit) {
+  const onnx::NodeProto& op = following.node(node);
+  if (op.input_size() <= slot || !following.is_constant_operand(op.input(slot))) {
     return;
   }
-  const std::optional<Codes> codes = following.operand(op.input(2));
-  const onnx::NodeProto& dequantize = following.node(following.index.producer(op.input(2)));
+  const std::string bias = op.input(slot);
+  const std::optional<Codes> codes = following.operand(bias);
+  const onnx::NodeProto& dequantize = following.node(following.index.producer(bias));
   const onnx::TensorProto& stored = *following.index.constant(dequantize.input(0));
   if (!codes || codes->type != onnx::TensorProto::INT32) {
     return;
@@ -36,9 +37,9 @@ void follow_bias(Following& following, int product, const std::vector<float>& un
   }
   std::vector<std::byte> bytes(values.size() * sizeof(float));
   std::memcpy(bytes.data(), values.data(), bytes.size());
-  const std::string name = following.names.fresh(op.input(2) + "_counts");
+  const std::string name = following.names.fresh(bias + "_counts");
   following.editor.add_initializer(name, Dtype::float32, shape_of(stored), std::move(bytes));
-  following.editor.set_input(product, 2, name);
+  following.editor.set_input(node, slot, name);
 }
 
 }  // namespace halfstep::simulation

@@ -13,6 +13,7 @@
 namespace halfstep::simulation {
 namespace {
 
+constexpr int kBiasSlot = 2;
 constexpr std::array<std::string_view, 4> kFused = {"Relu", "Clip", "PRelu", "HardSwish"};
 
 struct Product {
@@ -21,6 +22,8 @@ struct Product {
   std::vector<float> unit{};      ///< one, or one a channel
   std::int64_t axis = 0;          ///< of the channels in `sums`
   std::optional<float> second{};  ///< step of a second operand that is an activation
+  int bias_add = -1;              ///< the Add of a bias behind it
+  int bias_slot = 0;              ///< of the bias, there
   bool vector_unit = false;       ///< whose results are rounded without further loss
 };
 
@@ -86,7 +89,10 @@ class Products {
       following_.editor.set_output(following_.index.producer(product->sums), product->sums, exact);
     }
     follow_behind(*product, *result, exact, factor);
-    follow_bias(following_, i, product->unit);
+    follow_bias(following_, i, kBiasSlot, product->unit);
+    if (product->bias_add >= 0) {
+      follow_bias(following_, product->bias_add, product->bias_slot, product->unit);
+    }
     ++following_.followed;
   }
 
@@ -109,7 +115,7 @@ class Products {
       return std::nullopt;
     }
     if (!is_convolution(op)) {
-      product.sums = with_bias(product.sums);
+      step_over_bias(product);
     }
     return product;
   }
@@ -144,16 +150,19 @@ class Products {
   }
 
   /// Steps over an Add of a constant: the bias of a product.
-  [[nodiscard]] std::string with_bias(const std::string& sums) const {
-    const int reader = following_.only_reader(sums);
+  void step_over_bias(Product& product) const {
+    const int reader = following_.only_reader(product.sums);
     if (reader < 0 || node(reader).op_type() != "Add") {
-      return sums;
+      return;
     }
     const onnx::NodeProto& add = node(reader);
-    const std::string& other = add.input(add.input(0) == sums ? 1 : 0);
-    return following_.index.constant(other) != nullptr || following_.is_constant_operand(other)
-               ? add.output(0)
-               : sums;
+    const int slot = add.input(0) == product.sums ? 1 : 0;
+    const std::string& other = add.input(slot);
+    if (following_.index.constant(other) != nullptr || following_.is_constant_operand(other)) {
+      product.sums = add.output(0);
+      product.bias_add = reader;
+      product.bias_slot = slot;
+    }
   }
 
   /// The codes that `tensor`, without or behind activations, becomes.
