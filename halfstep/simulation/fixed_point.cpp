@@ -8,6 +8,7 @@ namespace halfstep::simulation {
 namespace {
 
 constexpr int kFractionBits = 15;
+constexpr double kHalf = 0.5;
 
 /// Largest shift s with m * 2^s < 1/8, which makes a multiplier of 12 bits of 15.
 int shift_of(double m) {
@@ -19,16 +20,28 @@ int shift_of(double m) {
 
 }  // namespace
 
-Requantizer::Requantizer(double unit, double step) noexcept {
+Requantizer::Requantizer(double unit, double step) noexcept : half_(kHalf) {
   const double m = unit / step;
   const int shift = shift_of(m);
   shrink_ = std::ldexp(1.0, -shift);
   scale_ = std::ldexp(std::nearbyint(std::ldexp(m, shift + kFractionBits)), -kFractionBits);
 }
 
+Requantizer Requantizer::of_vector_unit(double unit, double step, double zero_point) noexcept {
+  Requantizer made;
+  const double m = unit / step;
+  int exponent = 0;
+  (void)std::frexp(m, &exponent);
+  const int fraction = kFractionBits - exponent;
+  made.scale_ = std::ldexp(std::nearbyint(std::ldexp(m, fraction)), -fraction);
+  const float count = static_cast<float>(zero_point) / static_cast<float>(m);
+  made.offset_ = static_cast<double>(std::nearbyint(count));
+  made.zero_ = zero_point;
+  return made;
+}
+
 double Requantizer::steps(double sum) const noexcept {
-  constexpr double kHalf = 0.5;
-  return (std::floor(sum * shrink_) + kHalf) * scale_;
+  return (std::floor((sum + offset_) * shrink_) + half_) * scale_ - zero_;
 }
 
 float bias_count(float code, float scale, float unit) noexcept {
@@ -71,7 +84,6 @@ WeightedSum weighted_sum(std::span<const double> ratios, std::span<const double>
     sum.multipliers.push_back(static_cast<float>(multiplier));
     constant -= zero_points[i] * multiplier;
   }
-  constexpr double kHalf = 0.5;
   constant =
       std::ldexp(std::nearbyint(std::ldexp(constant, fraction - kCodeBits)), kCodeBits - fraction);
   sum.constant = static_cast<float>(constant + kHalf);

@@ -9,15 +9,20 @@ namespace halfstep::simulation {
 inline constexpr std::string_view kDomain = "halfstep.target";
 
 /// Requantize(sums, factor?) -> sums: real values of sums of products become the values of the
-/// output's codes. Attributes: `unit` (floats: one, or one a channel), `axis` (of the channels,
+/// output's codes. Attributes: `scale` (float, of the first operand), `scales` (floats, of the
+/// second: one, or one a channel; a count is worth the exact product), `axis` (of the channels,
 /// from the front), `step` (float, of the output). `factor`: second output of SecondOperand,
 /// broadcast over the last but one axis. `highest` (float): above 0 the sums are those that an
-/// activation reads, see activation_input; 0: they become codes, see Requantizer.
+/// activation reads, see activation_input; 0: they become codes, see Requantizer. `vector_unit` (1
+/// or 0): whose sums, with `zero_point` (float, of unsigned codes).
 inline constexpr std::string_view kRequantize = "Requantize";
-inline constexpr std::string_view kUnit = "unit";
+inline constexpr std::string_view kScale = "scale";
+inline constexpr std::string_view kScales = "scales";
 inline constexpr std::string_view kAxis = "axis";
 inline constexpr std::string_view kStep = "step";
 inline constexpr std::string_view kHighest = "highest";
+inline constexpr std::string_view kVectorUnit = "vector_unit";
+inline constexpr std::string_view kZeroPoint = "zero_point";
 
 /// SecondOperand(matrices [..., rows, columns]) -> matrices, factor [..., 1, columns]. Attribute:
 /// `step` (float), of the codes.
@@ -29,8 +34,6 @@ inline constexpr std::string_view kSecondOperand = "SecondOperand";
 inline constexpr std::string_view kLayerNorm = "LayerNorm";
 inline constexpr std::string_view kRmsNorm = "RmsNorm";
 inline constexpr std::string_view kInstanceNorm = "InstanceNorm";
-inline constexpr std::string_view kZeroPoint = "zero_point";
-inline constexpr std::string_view kScale = "scale";
 inline constexpr std::string_view kGammaScale = "gamma_scale";
 inline constexpr std::string_view kEpsilon = "epsilon";
 

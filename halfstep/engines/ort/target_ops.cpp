@@ -52,6 +52,9 @@ std::string text(std::string_view name) { return std::string(name); }
 void RequantizeKernel::Compute(OrtKernelContext* context) const {
   const Ort::KernelContext kernel(context);
   const Ort::ConstValue input = kernel.GetInput(0);
+  const auto unit_of = [this](std::size_t i) {
+    return static_cast<double>(scale) * static_cast<double>(scales[i]);
+  };
   const Extents shape = input.GetTensorTypeAndShapeInfo().GetShape();
   const std::size_t count = product(shape);
   const float* from = input.GetTensorData<float>();
@@ -66,20 +69,21 @@ void RequantizeKernel::Compute(OrtKernelContext* context) const {
     for (std::size_t i = 0; i < count; ++i) {
       // Matrices of fewer leading axes are repeated.
       const std::size_t at = (i / (rows * columns) * columns + i % columns) % known;
-      const double worth = static_cast<double>(unit[0]) * static_cast<double>(factor[at]);
+      const double worth = unit_of(0) * static_cast<double>(factor[at]);
       to[i] = requantized(*this, Requantizer(worth, step), worth, from[i]);
     }
     return;
   }
   std::vector<Requantizer> requantizers;
-  requantizers.reserve(unit.size());
-  for (const float worth : unit) {
-    requantizers.emplace_back(worth, step);
+  requantizers.reserve(scales.size());
+  for (std::size_t i = 0; i < scales.size(); ++i) {
+    requantizers.push_back(vector_unit ? Requantizer::of_vector_unit(unit_of(i), step, zero_point)
+                                       : Requantizer(unit_of(i), step));
   }
   const Axis channels = axis_of(shape, axis);
   for (std::size_t i = 0; i < count; ++i) {
-    const std::size_t channel = unit.size() == 1 ? 0 : channels.of(i);
-    to[i] = requantized(*this, requantizers.at(channel), unit[channel], from[i]);
+    const std::size_t channel = scales.size() == 1 ? 0 : channels.of(i);
+    to[i] = requantized(*this, requantizers.at(channel), unit_of(channel), from[i]);
   }
 }
 
@@ -183,10 +187,14 @@ void SoftmaxKernel::Compute(OrtKernelContext* context) const {
 void* RequantizeOp::CreateKernel(const OrtApi&, const OrtKernelInfo* info) const {
   const Ort::ConstKernelInfo facts(info);
   auto kernel = std::make_unique<RequantizeKernel>();
-  kernel->unit = facts.GetAttributes<float>(text(simulation::kUnit).c_str());
+  kernel->scale = facts.GetAttribute<float>(text(simulation::kScale).c_str());
+  kernel->scales = facts.GetAttributes<float>(text(simulation::kScales).c_str());
   kernel->axis = facts.GetAttribute<std::int64_t>(text(simulation::kAxis).c_str());
   kernel->step = facts.GetAttribute<float>(text(simulation::kStep).c_str());
   kernel->highest = facts.GetAttribute<float>(text(simulation::kHighest).c_str());
+  kernel->vector_unit =
+      facts.GetAttribute<std::int64_t>(text(simulation::kVectorUnit).c_str()) != 0;
+  kernel->zero_point = facts.GetAttribute<float>(text(simulation::kZeroPoint).c_str());
   return kernel.release();
 }
 

@@ -16,10 +16,13 @@
 namespace halfstep::ort {
 
 struct RequantizeKernel {
-  std::vector<float> unit{};
+  float scale = 0;
+  std::vector<float> scales{};
   std::int64_t axis = 0;
   float step = 0;
   float highest = 0;
+  bool vector_unit = false;
+  float zero_point = 0;
   void Compute(OrtKernelContext* context) const;  // NOLINT(readability-identifier-naming)
 };
 

@@ -96,6 +96,26 @@ TEST(Requantizer, GivesTheCodesOfTheEmulatorForLargeMultipliers) {
   expect_recorded(2.7027026590076275e-05F, 128, {{-25, 36}, {-15, 73}, {5, 147}, {25, 221}});
 }
 
+TEST(Requantizer, GivesTheCodesOfTheVectorUnit) {
+  // DepthWiseConv2d of stride 2, recorded on the emulator (QNN 2.51, v75): m = 0.0013725, plain
+  // rounding differs in the first five.
+  const Requantizer requantizer = Requantizer::of_vector_unit(
+      static_cast<double>(0.03051125817000866F) * static_cast<double>(0.005169999785721302F),
+      0.11493231356143951F, 134);
+  for (const Recorded& r : std::vector<Recorded>{{9106, 147},
+                                                 {-16394, 112},
+                                                 {6921, 144},
+                                                 {42622, 193},
+                                                 {-28780, 95},
+                                                 {7725, 145},
+                                                 {-3090, 130},
+                                                 {27541, 172},
+                                                 {40038, 189},
+                                                 {-22619, 103}}) {
+    EXPECT_EQ(code(requantizer, r.sum, 134), r.code) << r.sum;
+  }
+}
+
 TEST(BiasCount, MayLoseOne) {
   // Conv2d, recorded on the emulator (QNN 2.51, v75): biases of -43, 57 and 58 counts.
   constexpr float kUnit = 0.02F * 0.005F;

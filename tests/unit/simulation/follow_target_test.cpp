@@ -68,7 +68,8 @@ TEST(FollowTarget, AProductIsRequantizedForItsOwnCodes) {
   const onnx::NodeProto& node = only(model, kRequantize);
   EXPECT_EQ(node.output(0), "m");
   EXPECT_EQ(float_of(node, kStep), 0.25F);
-  EXPECT_THAT(find_attribute(node, kUnit)->floats(), ElementsAre(0.0625F));
+  EXPECT_EQ(float_of(node, kScale), 0.5F);
+  EXPECT_THAT(find_attribute(node, kScales)->floats(), ElementsAre(0.125F));
   EXPECT_EQ(model.proto().opset_import().rbegin()->domain(), kDomain);
 }
 
@@ -98,7 +99,7 @@ TEST(FollowTarget, AnActivationThatIsNoClampReadsSumsThatAreNoCodes) {
   EXPECT_EQ(float_of(node, kHighest), 155.0F);
 }
 
-TEST(FollowTarget, StridedDepthwiseSumsAreOnlyRounded) {
+TEST(FollowTarget, StridedDepthwiseSumsAreThoseOfTheVectorUnit) {
   const std::string text = R"(
     <ir_version: 10, opset_import: ["" : 21]>
     g (float[1, 2, 5, 5] x) => (float[1, 2, N, N] y)
@@ -112,14 +113,16 @@ TEST(FollowTarget, StridedDepthwiseSumsAreOnlyRounded) {
       qc = QuantizeLinear(c, s, z)
       y = DequantizeLinear(qc, s, z)
     })";
-  for (const auto& [stride, requantized] : {std::pair{"1", 1}, std::pair{"2", 0}}) {
+  for (const auto& [stride, on_vector_unit] : {std::pair{"1", 0}, std::pair{"2", 1}}) {
     std::string own = text;
     while (own.find("STRIDE") != std::string::npos) {
       own.replace(own.find("STRIDE"), 6, stride);
     }
     Model model = model_from_text(own);
     (void)follow_target(model);
-    EXPECT_EQ(std::ranges::count(types(model), std::string(kRequantize)), requantized) << stride;
+    const onnx::NodeProto& node = only(model, kRequantize);
+    EXPECT_EQ(find_attribute(node, kVectorUnit)->i(), on_vector_unit) << stride;
+    EXPECT_EQ(float_of(node, kZeroPoint), 128.0F);
   }
 }
 
