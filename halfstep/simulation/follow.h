@@ -92,8 +92,10 @@ void follow_floats(Following& following);
 void follow_swishes(Following& following);
 /// Concat, Slice, Max, Min, ReduceMax, ReduceMin, and nothing, between different encodings.
 void follow_conversions(Following& following);
-/// AveragePool, GlobalAveragePool, linear Resize.
+/// AveragePool, GlobalAveragePool.
 void follow_pools(Following& following);
+/// Linear Resize.
+void follow_resizes(Following& following);
 /// LayerNormalization, RMSNormalization.
 void follow_norms(Following& following);
 /// Softmax, LogSoftmax.

@@ -15,6 +15,7 @@ std::size_t follow_target(Model& model) {
   follow_floats(following);
   follow_conversions(following);
   follow_pools(following);
+  follow_resizes(following);
   follow_norms(following);
   follow_softmaxes(following);
   following.editor.apply();

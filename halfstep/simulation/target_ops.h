@@ -24,6 +24,13 @@ inline constexpr std::string_view kHighest = "highest";
 inline constexpr std::string_view kVectorUnit = "vector_unit";
 inline constexpr std::string_view kZeroPoint = "zero_point";
 
+/// Average(means) -> means: means of a pool's windows become the values of codes. Attributes:
+/// `scale` and `step` (float, of its input and output), `count` (float, how many a window has),
+/// `zero_point` (float, of unsigned output codes), `way` (int, of PoolWay).
+inline constexpr std::string_view kAverage = "Average";
+inline constexpr std::string_view kCount = "count";
+inline constexpr std::string_view kWay = "way";
+
 /// SecondOperand(matrices [..., rows, columns]) -> matrices, factor [..., 1, columns]. Attribute:
 /// `step` (float), of the codes.
 inline constexpr std::string_view kSecondOperand = "SecondOperand";

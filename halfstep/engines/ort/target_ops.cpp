@@ -87,6 +87,21 @@ void RequantizeKernel::Compute(OrtKernelContext* context) const {
   }
 }
 
+void AverageKernel::Compute(OrtKernelContext* context) const {
+  const Ort::KernelContext kernel(context);
+  const Ort::ConstValue input = kernel.GetInput(0);
+  const Extents shape = input.GetTensorTypeAndShapeInfo().GetShape();
+  const float* from = input.GetTensorData<float>();
+  float* to = kernel.GetOutput(0, shape.data(), shape.size()).GetTensorMutableData<float>();
+  std::transform(from, from + product(shape), to, [this](float mean) {
+    double sum = static_cast<double>(mean) * count / scale;
+    if (count > 1) {
+      sum = std::nearbyint(sum);
+    }
+    return static_cast<float>(average.code(sum) * step);
+  });
+}
+
 void SecondOperandKernel::Compute(OrtKernelContext* context) const {
   const Ort::KernelContext kernel(context);
   const Ort::ConstValue input = kernel.GetInput(0);
@@ -198,6 +213,22 @@ void* RequantizeOp::CreateKernel(const OrtApi&, const OrtKernelInfo* info) const
   return kernel.release();
 }
 
+void* AverageOp::CreateKernel(const OrtApi&, const OrtKernelInfo* info) const {
+  const Ort::ConstKernelInfo facts(info);
+  const auto scale = facts.GetAttribute<float>(text(simulation::kScale).c_str());
+  const auto step = facts.GetAttribute<float>(text(simulation::kStep).c_str());
+  const auto count = facts.GetAttribute<float>(text(simulation::kCount).c_str());
+  const auto zero_point = facts.GetAttribute<float>(text(simulation::kZeroPoint).c_str());
+  const auto way = static_cast<simulation::PoolWay>(
+      facts.GetAttribute<std::int64_t>(text(simulation::kWay).c_str()));
+  auto kernel = std::make_unique<AverageKernel>(
+      AverageKernel{.average = {way, scale, step, count, zero_point},
+                    .scale = scale,
+                    .step = step,
+                    .count = count});
+  return kernel.release();
+}
+
 void* SecondOperandOp::CreateKernel(const OrtApi&, const OrtKernelInfo* info) const {
   auto kernel = std::make_unique<SecondOperandKernel>();
   kernel->step = Ort::ConstKernelInfo(info).GetAttribute<float>(text(simulation::kStep).c_str());
@@ -229,6 +260,7 @@ void* SoftmaxOp::CreateKernel(const OrtApi&, const OrtKernelInfo* info) const {
 
 TargetOps::TargetOps() : domain_(text(simulation::kDomain).c_str()) {
   domain_.Add(&requantize_);
+  domain_.Add(&average_);
   domain_.Add(&second_operand_);
   domain_.Add(&layer_norm_);
   domain_.Add(&rms_norm_);

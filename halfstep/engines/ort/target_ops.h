@@ -9,6 +9,7 @@
 #include <onnxruntime_cxx_api.h>
 
 #include "halfstep/simulation/fixed_point.h"
+#include "halfstep/simulation/pools.h"
 #include "halfstep/simulation/softmax.h"
 #include "halfstep/simulation/target_ops.h"
 
@@ -23,6 +24,14 @@ struct RequantizeKernel {
   float highest = 0;
   bool vector_unit = false;
   float zero_point = 0;
+  void Compute(OrtKernelContext* context) const;  // NOLINT(readability-identifier-naming)
+};
+
+struct AverageKernel {
+  simulation::PoolAverage average;
+  float scale = 0;
+  float step = 0;
+  float count = 1;
   void Compute(OrtKernelContext* context) const;  // NOLINT(readability-identifier-naming)
 };
 
@@ -77,6 +86,13 @@ struct RequantizeOp final : FloatOp<RequantizeOp, RequantizeKernel> {
   }
 };
 
+struct AverageOp final : FloatOp<AverageOp, AverageKernel> {
+  void* CreateKernel(const OrtApi& api, const OrtKernelInfo* info) const;
+  const char* GetName() const { return simulation::kAverage.data(); }
+  std::size_t GetInputTypeCount() const { return 1; }
+  std::size_t GetOutputTypeCount() const { return 1; }
+};
+
 struct SecondOperandOp final : FloatOp<SecondOperandOp, SecondOperandKernel> {
   void* CreateKernel(const OrtApi& api, const OrtKernelInfo* info) const;
   const char* GetName() const { return simulation::kSecondOperand.data(); }
@@ -123,6 +139,7 @@ class TargetOps {
 
  private:
   RequantizeOp requantize_{};
+  AverageOp average_{};
   SecondOperandOp second_operand_{};
   NormOp layer_norm_{simulation::kLayerNorm, simulation::layer_norm, false};
   NormOp rms_norm_{simulation::kRmsNorm, simulation::rms_norm, false};

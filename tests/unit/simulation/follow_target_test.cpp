@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "halfstep/simulation/pools.h"
 #include "halfstep/simulation/target_ops.h"
 #include "tests/unit/support/onnx_text.h"
 
@@ -230,21 +231,51 @@ TEST(FollowTarget, CodesThatAreReadAsFloat32StayRounded) {
   EXPECT_EQ(follow_target(model), 0U);
 }
 
-TEST(FollowTarget, AnAveragePoolComputesOnCodes) {
-  Model model = model_from_text(R"(
+Model pool_of(const std::string& attributes) {
+  return model_from_text(R"(
     <ir_version: 10, opset_import: ["" : 21]>
-    g (float[1, 2, 4, 4] x) => (float[1, 2, N, N] y)
-    <float s = {0.5}, uint8 z = {128}>
+    g (float[1, 2, 12, 12] x) => (float[1, 2, N, M] y)
+    <float s = {0.5}, uint8 z = {128}, float t = {0.25}, uint8 u = {100}>
     {
       qx = QuantizeLinear(x, s, z)
       dx = DequantizeLinear(qx, s, z)
-      p = AveragePool<kernel_shape = [2, 2], strides = [2, 2]>(dx)
-      qp = QuantizeLinear(p, s, z)
-      y = DequantizeLinear(qp, s, z)
+      p = AveragePool<)" +
+                         attributes +
+                         R"(>(dx)
+      qp = QuantizeLinear(p, t, u)
+      y = DequantizeLinear(qp, t, u)
     })");
+}
+
+TEST(FollowTarget, AnAveragePoolIsComputedInTheWayOfItsWindow) {
+  for (const auto& [attributes, way] :
+       {std::pair{"kernel_shape = [2, 2], strides = [2, 2]", PoolWay::moved},
+        std::pair{"kernel_shape = [3, 3], strides = [3, 3]", PoolWay::exact},
+        std::pair{"kernel_shape = [3, 3]", PoolWay::matrix},
+        std::pair{"kernel_shape = [3, 3], strides = [2, 2]", PoolWay::vector},
+        std::pair{"kernel_shape = [3, 3], pads = [1, 1, 1, 1]", PoolWay::moved},
+        std::pair{"kernel_shape = [12, 12]", PoolWay::exact}}) {
+    Model model = pool_of(attributes);
+    EXPECT_EQ(follow_target(model), 1U) << attributes;
+    const onnx::NodeProto& node = only(model, kAverage);
+    EXPECT_EQ(find_attribute(node, kWay)->i(), static_cast<int>(way)) << attributes;
+    EXPECT_EQ(node.output(0), "p");
+    EXPECT_EQ(float_of(node, kZeroPoint), 100.0F);
+  }
+  Model overlapping = pool_of("kernel_shape = [2, 2]");
+  EXPECT_EQ(follow_target(overlapping), 0U);
+}
+
+TEST(FollowTarget, APoolOfAnEvenSideIsComputedInStages) {
+  Model model = pool_of("kernel_shape = [6, 6], strides = [6, 6]");
   EXPECT_EQ(follow_target(model), 1U);
-  EXPECT_EQ(only(model, "Cast").input(0), "qx");
-  EXPECT_EQ(only(model, "AveragePool").input(0), only(model, "Sub").output(0));
+  EXPECT_THAT(types(model),
+              ElementsAre("QuantizeLinear", "DequantizeLinear", "AveragePool", kAverage,
+                          "AveragePool", kAverage, "QuantizeLinear", "DequantizeLinear"));
+  EXPECT_THAT(find_attribute(model.graph().node(2), "strides")->ints(), ElementsAre(3, 3));
+  EXPECT_EQ(float_of(model.graph().node(3), kScale), 0.5F);
+  EXPECT_EQ(float_of(model.graph().node(5), kScale), 0.25F);
+  EXPECT_EQ(model.graph().node(5).output(0), "p");
 }
 
 TEST(FollowTarget, ASecondActivationIsRoundedByColumn) {
