@@ -49,7 +49,8 @@ void add_own_libraries(CLI::App& app, QuantizeArguments& a, const std::string& g
       ->group(group);
   app.add_option("-d,--input_dim,--source_model_input_shape", a.input_dims,
                  "extents of an input that the model leaves free, such as 'x 1,3,224,224', for the "
-                 "graph of the target; a free batch is 1 if not given; repeatable")
+                 "graph of the target; a free batch is 1 if not given; of a TFLite model, any "
+                 "extents in place of those in the file; repeatable")
       ->type_name("NAME DIMS")
       ->group(group);
 }

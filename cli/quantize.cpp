@@ -180,7 +180,7 @@ QuantizeResult work(const QuantizeArguments& a, const Environment& environment,
   const auto start = std::chrono::steady_clock::now();
   Diagnostics diagnostics;
   progress.begin("load", 0);
-  Model model = load_model(a.model, diagnostics);
+  Model model = load_model(a.model, diagnostics, target_output(a).input_extents);
   const std::unique_ptr<SampleSource> samples = open_data(a, model, environment, diagnostics);
   const auto make_engine = [&] {
     return make_onnxruntime_engine(a.onnxruntime.empty() ? environment.onnxruntime : a.onnxruntime);

@@ -1,6 +1,6 @@
 """The whole road and its steps, on models and data in the forms that Python users have them in."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any, Protocol
 
@@ -34,18 +34,26 @@ class SupportsSerialize(Protocol):
 ModelLike = Path | bytes | SupportsSerialize | _core.Model
 
 
-def load(model: ModelLike) -> _core.Model:
-    """The model of a path (ONNX or TFLite), of bytes, or of an onnx.ModelProto; a `Model` as it is.
+def load(
+    model: ModelLike, *, input_extents: Mapping[str, Sequence[int]] | None = None
+) -> _core.Model:
+    """The model of a path or of bytes (ONNX or TFLite) or an onnx.ModelProto; a `Model` as it is.
 
-    Errors: InvalidFile (missing, a directory, not an ONNX model, truncated, refused by the ONNX
-    checker).
+    `input_extents` of a TFLite model are others than it was converted with, by the name of the
+    input: all tensors follow.
+
+    Errors: InvalidFile (missing, a directory, not a model, truncated, refused by the ONNX checker);
+    InvalidArgument (extents that no input has, that the model does not take, or for an ONNX model).
     """
+    extents = {name: list(sizes) for name, sizes in (input_extents or {}).items()}
+    if isinstance(model, str | PathLike):
+        return _core.load_model(model, extents)[0]
+    if isinstance(model, bytes | bytearray | memoryview):
+        return _core.model_from_bytes(bytes(model), extents)[0]
+    if extents:
+        raise InvalidArgument("input_extents are for TFLite models")
     if isinstance(model, _core.Model):
         return model
-    if isinstance(model, str | PathLike):
-        return _core.load_model(model)[0]
-    if isinstance(model, bytes | bytearray | memoryview):
-        return _core.Model.from_bytes(bytes(model))
     if hasattr(model, "SerializeToString"):
         return _core.Model.from_bytes(model.SerializeToString())
     raise InvalidArgument(
@@ -206,7 +214,7 @@ def load_with_diagnostics(
     """The model, and what is worth saying about its file."""
     if not isinstance(model, str | PathLike):
         return load(model), []
-    loaded, diagnostics = _core.load_model(model)
+    loaded, diagnostics = _core.load_model(model, {})
     warnings = [diagnostic for diagnostic in diagnostics if diagnostic.severity == "warning"]
     if strict and warnings:
         raise InvalidArgument(f"strict: {warnings[0]}")

@@ -1,4 +1,6 @@
+#include <cstddef>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -11,6 +13,9 @@
 #include "bindings.h"
 #include "halfstep/encodings_files.h"
 #include "halfstep/frontends/load.h"
+#include "halfstep/frontends/tflite/tflite.h"
+#include "halfstep/support/error.h"
+#include "halfstep/support/file.h"
 
 namespace halfstep::python {
 namespace {
@@ -21,9 +26,30 @@ struct DiagnosedEncodings {
   Diagnostics diagnostics{};
 };
 
-std::pair<Model, Diagnostics> load(const std::filesystem::path& path) {
+/// The extents of an ONNX model are changed where its graph is fixed for a target.
+void require_resizable(std::span<const std::byte> bytes,
+                       const std::map<std::string, Shape>& extents) {
+  require(extents.empty() || is_tflite(bytes),
+          "input_extents are for TFLite models, and this is none");
+}
+
+std::pair<Model, Diagnostics> load_bytes(const nb::bytes& content,
+                                         const std::map<std::string, Shape>& extents) {
   Diagnostics diagnostics;
-  Model model = load_model(path, diagnostics);
+  const std::span bytes(static_cast<const std::byte*>(content.data()), content.size());
+  require_resizable(bytes, extents);
+  const nb::gil_scoped_release unlocked;
+  Model model = model_from_bytes(bytes, "model", diagnostics, extents);
+  return {std::move(model), std::move(diagnostics)};
+}
+
+std::pair<Model, Diagnostics> load(const std::filesystem::path& path,
+                                   const std::map<std::string, Shape>& extents) {
+  if (!extents.empty()) {
+    require_resizable(MappedFile(path).bytes(), extents);
+  }
+  Diagnostics diagnostics;
+  Model model = load_model(path, diagnostics, extents);
   return {std::move(model), std::move(diagnostics)};
 }
 
@@ -59,7 +85,8 @@ void bind_frontends(nb::module_& module) {
           "Every entry, in the order of the file.")
       .def_ro("diagnostics", &DiagnosedEncodings::diagnostics);
 
-  module.def("load_model", &load, nb::arg("path"), unlocked());
+  module.def("load_model", &load, nb::arg("path"), nb::arg("extents"), unlocked());
+  module.def("model_from_bytes", &load_bytes, nb::arg("content"), nb::arg("extents"));
   module.def("read_encodings", &read, nb::arg("path"), nb::arg("model").none(), nb::kw_only(),
              nb::arg("lenient"), unlocked());
 }

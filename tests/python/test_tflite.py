@@ -119,6 +119,46 @@ def test_a_target_has_its_own_rounding(name, tmp_path):
     assert any(node.op_type == "AveragePool" for node in graph.node)
 
 
+def test_other_extents():
+    """An average of three pictures at once is that of one after the other."""
+    stored = np.load(DATA / "cnn_float.io.npz")
+    name = "serving_default_keras_tensor:0"
+    model = halfstep.load(DATA / "cnn_float.tflite", input_extents={name: [3, 32, 32, 3]})
+    session = onnxruntime.InferenceSession(model.serialize())
+    (actual,) = session.run(None, {name: stored["x"][:3]})
+    assert np.abs(actual - stored["y"][:3]).max() <= 1e-5 * np.abs(stored["y"]).max()
+
+
+def test_extents_that_the_file_leaves_open():
+    path = DATA / "ops/no_fixed_extents.tflite"
+    with pytest.raises(halfstep.InvalidFile, match=r"CONV_2D.*leaves extents of input 't0' open"):
+        halfstep.load(path)
+    for model in (path, path.read_bytes()):
+        read = halfstep.load(model, input_extents={"t0": [1, 1, 9, 1]})
+        session = onnxruntime.InferenceSession(read.serialize())
+        (y,) = session.run(None, {"t0": np.ones([1, 1, 9, 1], np.float32)})
+        assert y.shape == (1, 3, 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "extents", "message"),
+    [
+        ("ops/conv_2d", {"t1": [1, 7, 7, 3]}, "'t1', which is no input; did you mean 't"),
+        ("ops/conv_2d", {"t2": [1, 7, 7]}, "3 extents are given for 't2', which has 4 axes"),
+        ("ops_int8", {"serving_default_keras_tensor:0": [2, 16, 16, 3]}, "RESHAPE.*1024 elements"),
+    ],
+)
+def test_extents_that_do_not_fit(name, extents, message):
+    with pytest.raises(halfstep.InvalidArgument, match=message):
+        halfstep.load(DATA / f"{name}.tflite", input_extents=extents)
+
+
+def test_input_extents_are_for_tflite():
+    onnx_bytes = halfstep.load(DATA / "ops/relu.tflite").serialize()
+    with pytest.raises(halfstep.InvalidArgument, match="input_extents are for TFLite"):
+        halfstep.load(onnx_bytes, input_extents={"t0": [1, 3, 4, 2]})
+
+
 def test_calibration_of_a_float_network():
     x = {"serving_default_keras_tensor:0": np.load(DATA / "cnn_float.io.npz")["x"][:1]}
     result = halfstep.quantize(DATA / "cnn_float.tflite", [x])

@@ -64,12 +64,13 @@ NodeRef& NodeRef::arithmetic(std::string_view role) {
   return *this;
 }
 
-Builder::Builder(File& file, Diagnostics& diagnostics)
+Builder::Builder(File& file, Diagnostics& diagnostics, bool resized)
     : file_(file),
       diagnostics_(diagnostics),
       graph_(*model_.mutable_graph()),
       values_(file.tensors.size()),
-      is_output_(file.tensors.size(), false) {
+      is_output_(file.tensors.size(), false),
+      resized_(resized) {
   model_.set_producer_name("halfstep");
   graph_.set_name("main");
   // What constants may take together: each a few times, in different orders.
@@ -208,14 +209,8 @@ std::string Builder::read_value(int i, Layout layout) {
               " axes, its reader needs 3 or more");
     }
     const bool first = layout == Layout::channels_first;
-    const Ints order = first ? to_channels_first(rank) : to_source(rank);
     const std::string result = fresh(operand.name + (first ? "_channels_first" : "_channels_last"));
-    // With one channel, or one place between batch and channels, nothing moves in memory.
-    const bool still = !operand.dynamic && (operand.shape.back() == 1 || flat(operand.shape));
-    const Shape& from = operand.shape;
-    rename(still ? reshape(value->name, first ? permuted(from, order) : from)
-                 : transpose(value->name, order),
-           result);
+    rename(move(value->name, operand, layout), result);
     moved = result;
     if (operand.quantized()) {
       moved = fresh(result + "_dequantized");
@@ -223,6 +218,17 @@ std::string Builder::read_value(int i, Layout layout) {
     }
   }
   return moved;
+}
+
+// With one channel, or one place between batch and channels, nothing moves in memory.
+std::string Builder::move(const std::string& value, const Tensor& tensor, Layout layout) {
+  const Shape& shape = tensor.shape;
+  const bool first = layout == Layout::channels_first;
+  const Ints order = first ? to_channels_first(shape.size()) : to_source(shape.size());
+  if (!tensor.dynamic && (shape.back() == 1 || flat(shape))) {
+    return reshape(value, first ? permuted(shape, order) : shape);
+  }
+  return transpose(value, order);
 }
 
 std::string Builder::read_permuted(const Operator& op, std::size_t slot, const Ints& order) {
@@ -334,8 +340,7 @@ void Builder::finish(const Operator& op, std::size_t slot, std::string value, La
   if (!moved) {
     return;
   }
-  const std::string turned =
-      transpose(read_value(op.outputs[slot], layout), to_source(made.shape.size()));
+  const std::string turned = move(read_value(op.outputs[slot], layout), made, Layout::source);
   if (made.quantized()) {
     const std::string real = fresh(made.name + "_float");
     rename(turned, real);

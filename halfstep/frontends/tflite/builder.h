@@ -15,6 +15,7 @@
 #include <onnx/onnx_pb.h>
 
 #include "halfstep/frontends/tflite/file.h"
+#include "halfstep/frontends/tflite/inference.h"
 #include "halfstep/support/diagnostic.h"
 
 namespace halfstep::tflite {
@@ -50,7 +51,9 @@ class NodeRef {
 /// around them, so that every value that an operator reads or makes is a float one.
 class Builder {
  public:
-  Builder(File& file, Diagnostics& diagnostics);
+  /// `resized`: inputs have other extents than the file was converted with, those of all other
+  /// tensors are found operator by operator.
+  Builder(File& file, Diagnostics& diagnostics, bool resized = false);
 
   // What the file says.
   [[nodiscard]] const Tensor& tensor(int i) const;
@@ -95,6 +98,8 @@ class Builder {
   /// Output 0 is the same value as input 0.
   void forward(const Operator& op);
 
+  /// Adds what computes `op`. Errors: unsupported; invalid_file if its operands do not fit it or
+  /// its result has not the extents that the file says.
   void run(const Operator& op);
   [[nodiscard]] onnx::ModelProto take();
   /// Values of a constant, dequantized.
@@ -109,6 +114,8 @@ class Builder {
   [[nodiscard]] std::string fresh(const std::string& base);
   [[nodiscard]] std::string read_value(int tensor, Layout layout);
   [[nodiscard]] std::string read_constant(int tensor, const Ints& order, const Shape& shape);
+  /// `value` of `tensor` in the other layout, which is `layout`.
+  [[nodiscard]] std::string move(const std::string& value, const Tensor& tensor, Layout layout);
   void add_initializer(const std::string& name, int type, const Shape& shape,
                        std::span<const std::byte> content);
   [[nodiscard]] std::pair<std::string, std::string> parameters(const Tensor& tensor, Type type,
@@ -119,6 +126,8 @@ class Builder {
   void define_inputs();
   void define_outputs();
   void add_type(onnx::ValueInfoProto& info, const std::string& name, const Tensor& tensor);
+  void infer_results(const Operator& op);
+  void settle_shape(Tensor& result, const Shape& inferred);
   void skip_identities();
   void drop_unread();
   void name_nodes();
@@ -137,6 +146,8 @@ class Builder {
       made_{};           ///< values whose name may still change
   std::string scope_{};  ///< name of what the operator at hand makes
   std::uint64_t stored_ = 0, budget_ = 0;
+  Inference inference_{};
+  bool resized_ = false;
 };
 
 /// [N, ..., C] to [N, C, ...]

@@ -6,6 +6,7 @@
 
 #include "halfstep/frontends/tflite/builder.h"
 #include "halfstep/frontends/tflite/ops.h"
+#include "halfstep/frontends/tflite/resize.h"
 #include "halfstep/support/error.h"
 
 namespace halfstep::tflite {
@@ -215,11 +216,44 @@ void Builder::name_nodes() {
   }
 }
 
+void Builder::settle_shape(Tensor& result, const Shape& inferred) {
+  const bool known =
+      std::all_of(inferred.begin(), inferred.end(), [](std::int64_t size) { return size >= 0; });
+  if (resized_) {
+    result.shape = inferred;
+    result.dynamic = !known;
+  } else if (known && !result.dynamic && !result.shape.empty() && result.shape != inferred) {
+    throw Error(ErrorKind::invalid_file, "makes '" + result.name + "' of the extents " +
+                                             to_text(inferred) + ", the file says " +
+                                             to_text(result.shape));
+  }
+}
+
+void Builder::infer_results(const Operator& op) {
+  inference_.advance(graph_);
+  for (const int i : op.outputs) {
+    Tensor& result = file_.tensors[static_cast<std::size_t>(i)];
+    const auto& value = values_[static_cast<std::size_t>(i)];
+    const Shape* inferred = value ? inference_.shape(value->name) : nullptr;
+    if (inferred != nullptr) {
+      settle_shape(result, value->layout == Layout::source
+                               ? *inferred
+                               : permuted(*inferred, to_source(inferred->size())));
+    } else if (value && resized_) {
+      result.dynamic = true;
+    }
+  }
+}
+
 void Builder::run(const Operator& op) {
   const std::string name = op.custom.empty() ? operator_name(op.code) : op.custom;
   scope_ = op.outputs.empty() ? name : tensor(op.outputs[0]).name;
   try {
+    if (resized_ && !op.outputs.empty()) {
+      resize_result(*this, op, file_.tensors[static_cast<std::size_t>(op.outputs[0])]);
+    }
     read_operator(*this, op);
+    infer_results(op);
   } catch (const Error& error) {
     throw error.within("operator " + std::to_string(op.index) + " (" + name + ", writes '" +
                        scope_ + "')");

@@ -140,6 +140,7 @@ Tensor read_tensor(Bytes file, const Table& table, const Vector& buffers) {
   }
   for (const auto extent : table.vector(tensor_field::kSignature).values<std::int32_t>()) {
     tensor.dynamic = tensor.dynamic || extent < 0;
+    tensor.open = tensor.open || extent < 0;
   }
   tensor.type = static_cast<Type>(table.get<std::int8_t>(tensor_field::kType, 0));
   tensor.variable = table.get<std::uint8_t>(tensor_field::kVariable, 0) != 0;

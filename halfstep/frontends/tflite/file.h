@@ -45,6 +45,7 @@ struct Tensor {
   std::string name{};  ///< unique and not empty
   Shape shape{};
   bool dynamic = false;  ///< an extent is only known at run time
+  bool open = false;     ///< the file leaves an extent to the user (its signature is -1)
   Type type = Type::float32;
   std::vector<float> scale{};              ///< empty: not quantized
   std::vector<std::int64_t> zero_point{};  ///< as many as `scale`

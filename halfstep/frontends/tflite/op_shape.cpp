@@ -7,6 +7,8 @@
 namespace halfstep::tflite {
 namespace {
 
+constexpr int kSqueeze = 43, kExpandDims = 70;
+
 /// The extents that are not 1, without the first and the last.
 Shape inner(const Shape& shape) {
   Shape result;
@@ -51,13 +53,20 @@ void reshape(Builder& b, const Operator& op) {
   }
   if (!to.dynamic) {
     reshape_to(b, op, b.constant(to.shape));
+  } else if (op.code == kExpandDims) {
+    b.finish(op, 0, b.node("Unsqueeze", {b.read(op, 0), b.constant(b.integers(op, 1))}).out());
+  } else if (op.code == kSqueeze) {
+    const auto dropped = op.options.vector(0).values<std::int32_t>();
+    Names operands{b.read(op, 0)};
+    if (!dropped.empty()) {
+      operands.push_back(b.constant(Ints(dropped.begin(), dropped.end())));
+    }
+    b.finish(op, 0, b.node("Squeeze", operands).out());
   } else if (b.has_input(op, 1)) {
     reshape_to(b, op, b.read_int64(op, 1));
-  } else if (op.code == 22) {
+  } else {
     const auto shape = op.options.vector(0).values<std::int32_t>();
     reshape_to(b, op, b.constant(Ints(shape.begin(), shape.end())));
-  } else {
-    refuse("its result has an extent that is only known at run time");
   }
 }
 

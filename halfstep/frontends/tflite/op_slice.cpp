@@ -53,7 +53,8 @@ struct Masks {
 
 struct StridedSlice {
   Slices slices{};
-  bool reshaped = false;  ///< axes come or go
+  Ints dropped{};  ///< axes of the operand
+  Ints added{};    ///< axes of the result
 };
 
 bool bit(std::uint32_t mask, std::size_t k) { return k < 32 && ((mask >> k) & 1U) != 0; }
@@ -67,13 +68,16 @@ StridedSlice strided(const Masks& masks, const Ints& begin, const Ints& end, con
     used += bit(masks.added, k) || bit(masks.ellipsis, k) ? 0U : 1U;
   }
   std::size_t axis = 0;
+  std::int64_t made = 0;
   for (std::size_t k = 0; k < begin.size(); ++k) {
     if (bit(masks.ellipsis, k)) {
-      axis += rank > used ? rank - used : 0;
+      const std::size_t passed = rank > used ? rank - used : 0;
+      axis += passed;
+      made += static_cast<std::int64_t>(passed);
       continue;
     }
     if (bit(masks.added, k)) {
-      result.reshaped = true;
+      result.added.push_back(made++);
       continue;
     }
     if (axis >= rank || step[k] == 0) {
@@ -82,7 +86,7 @@ StridedSlice strided(const Masks& masks, const Ints& begin, const Ints& end, con
     const std::int64_t to = axis_in(layout, static_cast<std::int64_t>(axis), rank);
     constexpr std::int64_t kFar = std::numeric_limits<std::int32_t>::max();
     if (bit(masks.shrink, k)) {
-      result.reshaped = true;
+      result.dropped.push_back(static_cast<std::int64_t>(axis));
       result.slices.add(begin[k], begin[k] == -1 ? kFar : begin[k] + 1, to, 1);
     } else if (!bit(masks.begin, k) || !bit(masks.end, k) || step[k] != 1) {
       const std::int64_t first = step[k] > 0 ? 0 : kFar;
@@ -90,6 +94,7 @@ StridedSlice strided(const Masks& masks, const Ints& begin, const Ints& end, con
       result.slices.add(bit(masks.begin, k) ? first : begin[k], bit(masks.end, k) ? last : end[k],
                         to, step[k]);
     }
+    made += bit(masks.shrink, k) ? 0 : 1;
     ++axis;
   }
   return result;
@@ -113,16 +118,15 @@ void strided_slice(Builder& b, const Operator& op) {
     }
   }
   const Tensor& x = b.input(op, 0);
-  const Tensor& y = b.output(op);
   const bool moves = masks.added != 0 || masks.shrink != 0;
   const Layout layout = moves ? Layout::source : b.layout(op, 0);
   const StridedSlice s = strided(masks, begin, end, step, x, layout);
   std::string value = slice_node(b, b.read(op, 0, layout), s.slices);
-  if (s.reshaped) {
-    if (y.dynamic) {
-      refuse("it drops or adds axes of extents that are only known at run time");
-    }
-    value = b.reshape(value, y.shape);
+  if (!s.dropped.empty()) {
+    value = b.node("Squeeze", {value, b.constant(s.dropped)}).out();
+  }
+  if (!s.added.empty()) {
+    value = b.node("Unsqueeze", {value, b.constant(s.added)}).out();
   }
   b.finish(op, 0, std::move(value), layout);
 }

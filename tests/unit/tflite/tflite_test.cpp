@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "halfstep/frontends/load.h"
@@ -68,6 +69,35 @@ TEST(LoadTflite, MovesChannelsOnceInAConvolutionalNetwork) {
 TEST(LoadTflite, KeepsChannelsFirstThroughAChain) {
   EXPECT_EQ(op_types(load("ops/chain"))["Transpose"], 1);
   EXPECT_EQ(op_types(load("ops/chain_1d"))["Transpose"], 1);
+}
+
+TEST(LoadTflite, AxesOfExtentOneMoveWithoutTranspose) {
+  EXPECT_EQ(op_types(load("ops/conv_2d_flat"))["Transpose"], 0);
+}
+
+std::string failure(const std::string& name, const std::map<std::string, Shape>& extents) {
+  try {
+    Diagnostics diagnostics;
+    (void)load_model(data(name), diagnostics, extents);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(LoadTflite, OtherExtentsOfAnInputReachTheOutput) {
+  Diagnostics diagnostics;
+  const Model model = load_model(data("cnn_int8"), diagnostics,
+                                 {{"serving_default_keras_tensor:0", {3, 32, 32, 3}}});
+  EXPECT_EQ(shape_of(model.graph().input(0)), (Shape{3, 32, 32, 3}));
+  EXPECT_EQ(shape_of(model.graph().output(0)), (Shape{3, 10}));
+  EXPECT_THAT(failure("ops/relu", {{"x", {1, 3, 4, 2}}}), testing::HasSubstr("no input"));
+}
+
+TEST(LoadTflite, ExtentsThatDoNotFitNameTheOperator) {
+  EXPECT_THAT(failure("ops/no_fixed_extents", {}),
+              testing::AllOf(testing::HasSubstr("operator 0 (CONV_2D"),
+                             testing::HasSubstr("-d NAME EXTENTS")));
 }
 
 TEST(LoadTflite, NodesHaveTheNamesOfWhatTheyWrite) {
