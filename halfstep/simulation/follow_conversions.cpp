@@ -46,7 +46,7 @@ std::string insert_conversion(Following& following, int before, const std::strin
 /// Converts operand `slot` of node `i` to the encoding `to`.
 bool convert_operand(Following& following, int i, int slot, const Codes& to) {
   const std::string operand = following.node(i).input(slot);
-  if (operand.empty() || following.is_constant_operand(operand)) {
+  if (operand.empty()) {
     return false;
   }
   const std::optional<Codes> from = following.operand(operand);
