@@ -121,6 +121,10 @@ SecondOperand second_operand(std::span<const double> codes, std::size_t columns)
     double& factor = result.factor[i % columns];
     factor = std::max({factor, codes[i] / 127, codes[i] / -128});
   }
+  constexpr double kFactorGrid = 2048;
+  for (double& factor : result.factor) {
+    factor = std::nearbyint(factor * kFactorGrid) / kFactorGrid;
+  }
   for (std::size_t i = 0; i < codes.size(); ++i) {
     const double factor = result.factor[i % columns];
     if (factor > 1) {

@@ -185,6 +185,14 @@ TEST(SecondOperandTest, AWiderColumnIsRoundedToItsOwnScale) {
   EXPECT_EQ(second.codes, (std::vector<double>{127, -128, 4, 64, 2, 32}));
 }
 
+TEST(SecondOperandTest, TheScaleOfAColumnHas11Bits) {
+  // MatMul, recorded on the emulator (QNN 2.51, v75): each of these is next to a tie.
+  for (const auto& [largest, code, rounded] : std::vector<std::array<double, 3>>{
+           {172, 86, 63}, {152, 149, 125}, {228, 114, 63}, {227, 185, 103}, {202, 198, 125}}) {
+    EXPECT_EQ(second_operand(std::vector<double>{largest, code}, 1).codes[1], rounded) << largest;
+  }
+}
+
 int converted(const Conversion& conversion, int code) {
   const double parts = std::floor(code * static_cast<double>(conversion.multiplier) +
                                   static_cast<double>(conversion.constant));
