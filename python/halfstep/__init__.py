@@ -81,6 +81,7 @@ from halfstep._spec import (
     QuantizationScheme,
     QuantizationSpec,
 )
+from halfstep._torch import from_torch
 from halfstep._verify import verify
 from halfstep.core import dequantize, fake_quantize, pack, unpack
 
@@ -141,6 +142,7 @@ __all__ = [
     "explain",
     "extract_encodings",
     "fake_quantize",
+    "from_torch",
     "inspect",
     "lint_encodings",
     "load",

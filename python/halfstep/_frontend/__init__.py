@@ -1,0 +1,1 @@
+"""Front ends that need a framework of their own."""
