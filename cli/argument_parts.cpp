@@ -38,6 +38,42 @@ void add_adaptation(CLI::App& app, QuantizeArguments& a, const std::string& grou
       ->group(group);
 }
 
+void add_wishes(CLI::App& app, QuantizeArguments& a, const std::string& group) {
+  app.add_option("--recipe", a.recipe,
+                 "a shipped recipe ('halfstep recipes' lists them) or a file; a8w8 if not given, "
+                 "none for --encodings without --calibration")
+      ->type_name("NAME|FILE")
+      ->group(group);
+  app.add_option("--set", a.set,
+                 "one rule more, such as 'op:Softmax act=uint16' or 'tensor:head/* weight=float'; "
+                 "repeatable, later rules win")
+      ->type_name("RULE")
+      ->allow_extra_args(false)
+      ->group(group);
+  app.add_option("--exclude", a.exclude,
+                 "keep in float what matches: node name, tensor name or op type; repeatable")
+      ->type_name("GLOB")
+      ->allow_extra_args(false)
+      ->group(group);
+  app.add_option("--target", a.target,
+                 "a shipped target ('halfstep targets' lists them) or a file; cpu if not given")
+      ->type_name("NAME|FILE")
+      ->group(group);
+  add_adaptation(app, a, group);
+}
+
+void add_run(CLI::App& app, QuantizeArguments& a, const std::string& group) {
+  app.add_option("--threads", a.threads, "threads; the result does not depend on it")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024).description(""))
+      ->group(group);
+  app.add_option("--onnxruntime", a.onnxruntime,
+                 "the library libonnxruntime.so; else HALFSTEP_ORT, the onnxruntime package of "
+                 "this environment, the system's")
+      ->type_name("FILE")
+      ->group(group);
+}
+
 void add_own_libraries(CLI::App& app, QuantizeArguments& a, const std::string& group) {
   app.add_flag("--validate", a.validate,
                "ask the target's own validator about every operator of the result")

@@ -28,6 +28,15 @@ void add_talk(CLI::App& app, OutputOptions& common);
 /// --fallback and --skip: how a model is made to run on a target.
 void add_adaptation(CLI::App& app, QuantizeArguments& arguments, const std::string& group);
 
+/// --calibration, --input-spec and --cast-inputs.
+void add_samples(CLI::App& app, QuantizeArguments& arguments);
+/// --recipe, --set, --exclude, --target and add_adaptation().
+void add_wishes(CLI::App& app, QuantizeArguments& arguments, const std::string& group);
+/// --method and --percentile.
+void add_method(CLI::App& app, QuantizeArguments& arguments, const std::string& group);
+/// --threads and --onnxruntime.
+void add_run(CLI::App& app, QuantizeArguments& arguments, const std::string& group);
+
 /// --validate and --qnn-libs: what Qualcomm's own libraries are asked.
 void add_own_libraries(CLI::App& app, QuantizeArguments& arguments, const std::string& group);
 
@@ -44,7 +53,10 @@ void add_convert_command(CLI::App& root, QuantizeArguments& arguments,
 /// `halfstep verify`.
 void add_verify_command(CLI::App& root, VerifyArguments& arguments,
                         std::vector<Subcommand>& commands);
-/// `halfstep encodings` without one of its actions: an error with the closest one.
+/// `halfstep calibrate` and `halfstep stats`.
+void add_statistics_commands(CLI::App& root, QuantizeArguments& calibrate, StatsArguments& stats,
+                             std::vector<Subcommand>& commands);
+/// `halfstep encodings` or `halfstep stats` without an action: an error with the closest one.
 [[noreturn]] void refuse_group(const CLI::App& group);
 
 }  // namespace halfstep::cli

@@ -21,8 +21,8 @@ namespace halfstep::cli {
 namespace {
 
 // Documented for later versions: refused by name, so that nobody takes them for spelling mistakes.
-constexpr std::array<std::string_view, 3> kLaterCommands = {"calibrate", "stats", "compare"};
-constexpr std::array<std::string_view, 3> kLaterOptions = {"--method", "--stats", "--report"};
+constexpr std::array<std::string_view, 1> kLaterCommands = {"compare"};
+constexpr std::array<std::string_view, 1> kLaterOptions = {"--report"};
 
 constexpr const char* kExitCodes =
     "exit codes: 0 done, 1 done with findings, 2 wrong usage, 3 nothing to do, 4 bad input or "
@@ -40,24 +40,19 @@ struct Parsed {
   QuantizeArguments convert{};
   ExplainArguments explain{};
   VerifyArguments verify{};
+  QuantizeArguments calibrate{};
+  StatsArguments stats{};
 };
 
 void add_quantize_data(CLI::App& app, QuantizeArguments& a) {
   app.add_option("MODEL", a.model,
                  "an ONNX model: float, or with Q/DQ, whose encodings are taken over")
       ->group("Input");
-  app.add_option("--calibration", a.calibration,
-                 "samples: a folder of .npz (arrays by input name) or .npy (one input), one .npz, "
-                 "or with --input-spec a folder of images")
-      ->type_name("DATA")
-      ->group("Input");
-  app.add_option("--input-spec", a.input_spec,
-                 "how images become the input: a JSON file, or "
-                 "'size=224x224,mean=..,std=..,layout=NCHW,order=RGB'")
-      ->type_name("SPEC")
-      ->group("Input");
-  app.add_flag("--cast-inputs", a.cast_inputs,
-               "convert samples of another type to the type of the model's input")
+  add_samples(app, a);
+  app.add_option("--stats", a.stats,
+                 "statistics of samples that 'halfstep calibrate' saved, in place of "
+                 "--calibration (whose samples are then for the check only)")
+      ->type_name("STATS")
       ->group("Input");
   app.add_option("--encodings", a.encodings,
                  "an encodings file of any version; it wins over the model, the recipe and the "
@@ -79,33 +74,11 @@ void add_quantize_data(CLI::App& app, QuantizeArguments& a) {
 
 void add_quantize_choices(CLI::App& app, QuantizeArguments& a) {
   const std::string what = "What is quantized";
-  app.add_option("--recipe", a.recipe,
-                 "a shipped recipe ('halfstep recipes' lists them) or a file; a8w8 if not given, "
-                 "none for --encodings without --calibration")
-      ->type_name("NAME|FILE")
-      ->group(what);
-  app.add_option("--set", a.set,
-                 "one rule more, such as 'op:Softmax act=uint16' or 'tensor:head/* weight=float'; "
-                 "repeatable, later rules win")
-      ->type_name("RULE")
-      ->allow_extra_args(false)
-      ->group(what);
-  app.add_option("--exclude", a.exclude,
-                 "keep in float what matches: node name, tensor name or op type; repeatable")
-      ->type_name("GLOB")
-      ->allow_extra_args(false)
-      ->group(what);
-  app.add_option("--target", a.target,
-                 "a shipped target ('halfstep targets' lists them) or a file; cpu if not given")
-      ->type_name("NAME|FILE")
-      ->group(what);
-  add_adaptation(app, a, what);
+  add_wishes(app, a, what);
+  add_method(app, a, what);
   add_own_libraries(app, a, what);
   const std::string run = "How it runs";
-  app.add_option("--threads", a.threads, "threads; the result does not depend on it")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1024).description(""))
-      ->group(run);
+  add_run(app, a, run);
   CLI::Option* no_check =
       app.add_flag("!--no-check", a.check, "do not run the written model to measure its error")
           ->group(run);
@@ -118,11 +91,6 @@ void add_quantize_choices(CLI::App& app, QuantizeArguments& a) {
   app.add_flag("--lenient", a.lenient,
                "entries of --encodings for tensors that the model lacks are warnings")
       ->excludes(strict)
-      ->group(run);
-  app.add_option("--onnxruntime", a.onnxruntime,
-                 "the library libonnxruntime.so; else HALFSTEP_ORT, the onnxruntime package of "
-                 "this environment, the system's")
-      ->type_name("FILE")
       ->group(run);
 }
 
@@ -166,6 +134,7 @@ Subcommand listing_command(CLI::App& root, Arguments& a, std::string& value, con
 std::vector<Subcommand> add_commands(CLI::App& root, Parsed& parsed) {
   std::vector<Subcommand> commands;
   commands.push_back(quantize_command(root, parsed.quantize));
+  add_statistics_commands(root, parsed.calibrate, parsed.stats, commands);
   add_convert_command(root, parsed.convert, commands);
   commands.push_back(inspect_command(root, parsed.inspect));
   add_verify_command(root, parsed.verify, commands);
@@ -204,10 +173,10 @@ HelpPage help_page(const CLI::App& app) {
   HelpPage page{.usage = "halfstep", .description = app.get_description()};
   if (app.get_parent() != nullptr) {
     page.usage += " " + full_name(app);
-    page.footer =
-        app.get_name() == "quantize" || app.get_name() == "verify" || !all_commands(app).empty()
-            ? kExitCodes
-            : "";
+    page.footer = app.get_name() == "quantize" || app.get_name() == "calibrate" ||
+                          app.get_name() == "verify" || !all_commands(app).empty()
+                      ? kExitCodes
+                      : "";
   }
   if (!all_commands(app).empty()) {
     page.usage += " COMMAND [OPTIONS]";
@@ -353,6 +322,16 @@ std::vector<std::string> words_to_parse(const std::vector<std::string>& argument
   return words;
 }
 
+/// "encodings" or "stats", if the words name it.
+const CLI::App* used_group(const CLI::App& root) {
+  for (const CLI::App* command : all_commands(root)) {
+    if (!all_commands(*command).empty() && command->parsed()) {
+      return command;
+    }
+  }
+  return nullptr;
+}
+
 void require_model(const CLI::App& app, const std::string& model) {
   if (model.empty()) {
     throw UsageError("no model given", "usage: halfstep " + full_name(app) + " MODEL ...");
@@ -378,9 +357,9 @@ Command parse_arguments(const std::vector<std::string>& arguments) {
     root.parse(words_to_parse(arguments, root));
   } catch (const CLI::CallForHelp&) {
     const auto command = used();
-    const CLI::App* group = root.get_subcommand("encodings");
+    const CLI::App* group = used_group(root);
     const CLI::App& shown = command != commands.end() ? *command->app
-                            : group->parsed()         ? *group
+                            : group != nullptr        ? *group
                                                       : root;
     return PrintText{.text = to_text(help_page(shown))};
   } catch (const CLI::ParseError& e) {
@@ -396,8 +375,8 @@ Command parse_arguments(const std::vector<std::string>& arguments) {
   if (version) {
     return PrintText{.text = "halfstep " + std::string(kVersion) + "\n"};
   }
-  if (command == commands.end() && root.get_subcommand("encodings")->parsed()) {
-    refuse_group(*root.get_subcommand("encodings"));
+  if (const CLI::App* group = used_group(root); command == commands.end() && group != nullptr) {
+    refuse_group(*group);
   }
   if (command == commands.end()) {
     throw UsageError("no command given", "'halfstep --help' lists the commands");

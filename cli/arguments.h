@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -29,6 +30,11 @@ struct QuantizeArguments {
   bool force = false;
   bool dry_run = false;
   std::string recipe{};  ///< empty: chosen by the command
+  std::string method{};  ///< empty: the recipe's
+  std::optional<double> percentile{};
+  std::string stats{};      ///< statistics in place of samples
+  std::string resume{};     ///< of calibrate
+  std::string stats_out{};  ///< of calibrate: its result
   std::vector<std::string> set{};
   std::vector<std::string> exclude{};
   std::string target = "cpu";
@@ -109,15 +115,24 @@ struct EncodingsArguments {
   bool lenient = false;
 };
 
+/// `halfstep stats ACTION`.
+struct StatsArguments {
+  OutputOptions common{};
+  std::string action{};
+  std::vector<std::string> files{};
+  std::string output{};
+  bool force = false;
+};
+
 /// --help and --version.
 struct PrintText {
   OutputOptions common{};
   std::string text{};
 };
 
-using Command =
-    std::variant<PrintText, QuantizeArguments, InspectArguments, RuleArguments, TargetsArguments,
-                 RecipesArguments, EncodingsArguments, ExplainArguments, VerifyArguments>;
+using Command = std::variant<PrintText, QuantizeArguments, InspectArguments, RuleArguments,
+                             TargetsArguments, RecipesArguments, EncodingsArguments,
+                             ExplainArguments, VerifyArguments, StatsArguments>;
 
 /// What the command line asks for. `arguments` are the words after the program's name.
 /// Errors: UsageError; an unknown command or option comes with the closest one.

@@ -156,12 +156,12 @@ void refuse_group(const CLI::App& group) {
   for (const CLI::App* sub : all_commands(group)) {
     names.push_back(sub->get_name());
   }
-  const std::string help = "'halfstep encodings --help' lists what it does";
+  const std::string help = "'halfstep " + group.get_name() + " --help' lists what it does";
   if (rest.empty()) {
-    throw UsageError("encodings: no action given", help);
+    throw UsageError(group.get_name() + ": no action given", help);
   }
   const std::string close = closest_match(rest.front(), names);
-  throw UsageError("encodings: unknown action '" + rest.front() + "'",
+  throw UsageError(group.get_name() + ": unknown action '" + rest.front() + "'",
                    close.empty() ? help : "a similar one exists: '" + close + "'");
 }
 

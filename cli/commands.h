@@ -23,6 +23,7 @@ namespace halfstep::cli {
 [[nodiscard]] int run_rule(const RuleArguments& arguments, Console& console);
 [[nodiscard]] int run_targets(const TargetsArguments& arguments, Console& console);
 [[nodiscard]] int run_encodings(const EncodingsArguments& arguments, Console& console);
+[[nodiscard]] int run_stats(const StatsArguments& arguments, Console& console);
 [[nodiscard]] int run_recipes(const RecipesArguments& arguments, Console& console);
 
 }  // namespace halfstep::cli

@@ -51,12 +51,13 @@ void check_usage(const QuantizeArguments& a) {
   if (a.command == "encodings apply" && a.output.empty()) {
     throw UsageError("no output given", "add -o OUT.onnx");
   }
-  if (a.output.empty() && a.encodings_out.empty() && a.dlc.empty() && !a.dry_run) {
+  if (a.output.empty() && a.encodings_out.empty() && a.dlc.empty() && a.stats_out.empty() &&
+      !a.dry_run) {
     throw UsageError("no output given", "add -o OUT.onnx, or --dry-run to see the plan only");
   }
   for (const auto& [option, file] :
        {std::pair("-o", a.output), std::pair("--encodings-out", a.encodings_out),
-        std::pair("--dlc", a.dlc)}) {
+        std::pair("--dlc", a.dlc), std::pair("-o", a.stats_out)}) {
     if (file == "-") {
       throw UsageError(std::string(option) + " - : results are written to files only",
                        "give a name, such as out.onnx (./- is a file named -)");
@@ -86,10 +87,12 @@ void check_outputs(const QuantizeArguments& a) {
                                          {.what = "the recipe", .path = a.recipe},
                                          {.what = "the target", .path = a.target},
                                          {.what = "the input spec", .path = a.input_spec},
-                                         {.what = "the encodings", .path = a.encodings}};
+                                         {.what = "the encodings", .path = a.encodings},
+                                         {.what = "the statistics", .path = a.stats}};
   check_output("-o", a.output, inputs, a.force);
   check_output("--encodings-out", a.encodings_out, inputs, a.force);
   check_output(a.convert ? "-o" : "--dlc", a.dlc, inputs, a.force);
+  check_output("-o", a.stats_out, inputs, a.force);
   if (same_file(a.output, a.encodings_out)) {
     throw UsageError("-o and --encodings-out are the same file", "give two names");
   }
@@ -122,13 +125,16 @@ TargetOutput target_output(const QuantizeArguments& a) {
 }
 
 QuantizeRequest request_of(const QuantizeArguments& a) {
-  const bool encodings_alone = !a.encodings.empty() && a.calibration.empty();
+  const bool encodings_alone = !a.encodings.empty() && a.calibration.empty() && a.stats.empty();
   return {.output = a.output,
           .encodings_out = a.encodings_out,
           .encodings = a.encodings,
           .recipe = !a.recipe.empty()              ? a.recipe
                     : encodings_alone || a.convert ? ""
                                                    : "a8w8",
+          .method = a.method,
+          .percentile = a.percentile,
+          .statistics = {.from = a.stats, .resume = a.resume, .to = a.stats_out},
           .set = a.set,
           .exclude = a.exclude,
           .target = a.target,
@@ -207,10 +213,14 @@ QuantizeResult work(const QuantizeArguments& a, const Environment& environment,
 
 void print_json(const QuantizeArguments& a, const QuantizeResult& result, Console& console) {
   Json document = json_document(a.command);
-  document["dry_run"] = a.dry_run;
-  document["output"] = a.output;
-  document["encodings_out"] = a.encodings_out;
-  document["dlc"] = a.dlc;
+  if (a.stats_out.empty()) {
+    document["dry_run"] = a.dry_run;
+    document["output"] = a.output;
+    document["encodings_out"] = a.encodings_out;
+    document["dlc"] = a.dlc;
+  } else {
+    document["output"] = a.stats_out;
+  }
   document["summary"] = to_json(result.summary);
   document["diagnostics"] = to_json(result.diagnostics);
   console.out << json_text(document);
@@ -218,12 +228,14 @@ void print_json(const QuantizeArguments& a, const QuantizeResult& result, Consol
 
 void print_text(const QuantizeArguments& a, const QuantizeResult& result, Console& console) {
   SummaryContext context{.dry_run = a.dry_run, .verbose = a.common.verbose};
-  for (const std::string& file : {a.output, a.dlc, a.encodings_out}) {
+  for (const std::string& file : {a.output, a.dlc, a.encodings_out, a.stats_out}) {
     if (!file.empty() && !a.dry_run) {
       context.written.push_back(file);
     }
   }
-  console.out << summary_text(result.summary, result.diagnostics, context);
+  console.out << (a.stats_out.empty()
+                      ? summary_text(result.summary, result.diagnostics, context)
+                      : statistics_text(result.summary, result.diagnostics, context));
 }
 
 }  // namespace

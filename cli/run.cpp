@@ -59,6 +59,7 @@ struct Runner {
   int operator()(const TargetsArguments& c) const { return run_targets(c, console); }
   int operator()(const RecipesArguments& c) const { return run_recipes(c, console); }
   int operator()(const EncodingsArguments& c) const { return run_encodings(c, console); }
+  int operator()(const StatsArguments& c) const { return run_stats(c, console); }
   int operator()(const ExplainArguments& c) const { return run_explain(c, console); }
 };
 
@@ -68,12 +69,16 @@ OutputOptions options_of(const Command& command) {
 
 std::string command_name(const Command& command) {
   constexpr std::array<std::string_view, std::variant_size_v<Command>> kNames = {
-      "", "quantize", "inspect", "rule", "targets", "recipes", "encodings", "explain", "verify"};
+      "",        "quantize",  "inspect", "rule",   "targets",
+      "recipes", "encodings", "explain", "verify", "stats"};
   if (const auto* quantize = std::get_if<QuantizeArguments>(&command)) {
     return quantize->command;
   }
   if (const auto* encodings = std::get_if<EncodingsArguments>(&command)) {
     return "encodings " + encodings->action;
+  }
+  if (const auto* stats = std::get_if<StatsArguments>(&command)) {
+    return "stats " + stats->action;
   }
   return std::string(kNames[command.index()]);
 }

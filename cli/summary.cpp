@@ -46,6 +46,7 @@ std::string size_change(std::uint64_t before, std::uint64_t after) {
 
 std::string run_text(const QuantizeSummary& s) {
   std::string text = "recipe " + s.recipe + ", target " + s.target;
+  text += s.method.empty() || s.method == "minmax" ? "" : ", method " + s.method;
   text += s.samples > 0 ? ", " + counted(s.samples, "sample") : ", no samples";
   text += s.engine.empty() ? "" : ", " + s.engine;
   return text;
@@ -184,6 +185,52 @@ std::string error_tables(const QuantizeSummary& s, bool verbose) {
   return text;
 }
 
+/// Ranges that moved more than this in the last tenth of the samples have not settled.
+constexpr double kSettled = 0.01;
+constexpr std::size_t kMovements = 5;
+
+std::string settled_text(const QuantizeSummary& s) {
+  const auto moving = static_cast<std::uint64_t>(std::ranges::count_if(
+      s.movement, [](const TensorMovement& movement) { return movement.share > kSettled; }));
+  const std::string when = s.movement.front().expected ? "a tenth of the samples would move "
+                                                       : "the last tenth of the samples moved ";
+  if (moving == 0) {
+    return "yes: " + when + "no range by more than 1 %";
+  }
+  return "no: " + when + std::to_string(moving) + " of " + counted(s.movement.size(), "range") +
+         " by more than 1 %, at most " + fixed(100 * s.movement.front().share, 1) + " % (" +
+         printable(shortened(s.movement.front().tensor, kNameWidth)) + "); more samples would help";
+}
+
+std::string movement_table(const QuantizeSummary& s, bool verbose) {
+  Table table({{.title = "range of"}, {.title = "moved last", .align = Align::right}});
+  const std::size_t rows = shown(s.movement.size(), kMovements, verbose);
+  for (std::size_t i = 0; i < rows; ++i) {
+    const TensorMovement& movement = s.movement[i];
+    table.add({verbose ? movement.tensor : shortened(movement.tensor, kNameWidth),
+               fixed(100 * movement.share, 2) + " %"});
+  }
+  return "\n" + table.text() + more(s.movement.size(), rows);
+}
+
+void add_foot(Table& foot, const QuantizeSummary& s, const Diagnostics& diagnostics,
+              const SummaryContext& context) {
+  const std::string warnings = rule_counts(diagnostics, false);
+  const std::string notes = rule_counts(diagnostics, true);
+  foot.add({"warnings", warnings.empty() ? "none" : warnings});
+  if (!notes.empty()) {
+    foot.add({"notes", notes + (context.verbose ? "" : " (-v shows them)")});
+  }
+  foot.add({"time", time_text(s)});
+  if (context.dry_run) {
+    foot.add({"written", "nothing (dry run)" +
+                             std::string(s.placeholders ? "; ranges are placeholders" : "")});
+  }
+  for (const std::string& file : context.written) {
+    foot.add({&file == &context.written.front() ? "written" : "", file});
+  }
+}
+
 }  // namespace
 
 std::string rule_counts(const Diagnostics& diagnostics, bool notes) {
@@ -226,6 +273,9 @@ std::string summary_text(const QuantizeSummary& s, const Diagnostics& diagnostic
   if (s.adapted) {
     head.add({"target", adapted_text(s)});
   }
+  if (!s.movement.empty()) {
+    head.add({"settled", settled_text(s)});
+  }
   if (s.validated) {
     head.add({"validated", std::to_string(s.validated->count()) + " operators, all accepted"});
   }
@@ -240,21 +290,23 @@ std::string summary_text(const QuantizeSummary& s, const Diagnostics& diagnostic
   text += s.outputs.empty() ? "" : error_tables(s, context.verbose);
 
   Table foot({{}, {}});
-  const std::string warnings = rule_counts(diagnostics, false);
-  const std::string notes = rule_counts(diagnostics, true);
-  foot.add({"warnings", warnings.empty() ? "none" : warnings});
-  if (!notes.empty()) {
-    foot.add({"notes", notes + (context.verbose ? "" : " (-v shows them)")});
-  }
-  foot.add({"time", time_text(s)});
-  if (context.dry_run) {
-    foot.add({"written", "nothing (dry run)" +
-                             std::string(s.placeholders ? "; ranges are placeholders" : "")});
-  }
-  for (const std::string& file : context.written) {
-    foot.add({&file == &context.written.front() ? "written" : "", file});
-  }
+  add_foot(foot, s, diagnostics, context);
   return text + "\n" + foot.text();
+}
+
+std::string statistics_text(const QuantizeSummary& s, const Diagnostics& diagnostics,
+                            const SummaryContext& context) {
+  Table head({{}, {}});
+  head.add({"model", s.model});
+  head.add({"run", run_text(s)});
+  head.add({"observed", counted(s.observed, "tensor") + ", " + human_bytes(s.size_after)});
+  if (!s.movement.empty()) {
+    head.add({"settled", settled_text(s)});
+  }
+  Table foot({{}, {}});
+  add_foot(foot, s, diagnostics, context);
+  return head.text() + (s.movement.empty() ? "" : movement_table(s, context.verbose)) + "\n" +
+         foot.text();
 }
 
 }  // namespace halfstep::cli

@@ -25,4 +25,9 @@ struct SummaryContext {
                                        const Diagnostics& diagnostics,
                                        const SummaryContext& context);
 
+/// The closing summary of `calibrate`: what was seen, and whether ranges have settled.
+[[nodiscard]] std::string statistics_text(const QuantizeSummary& summary,
+                                          const Diagnostics& diagnostics,
+                                          const SummaryContext& context);
+
 }  // namespace halfstep::cli

@@ -73,6 +73,12 @@ std::string human_seconds(double seconds) {
   return std::to_string(whole / 3600) + " h " + two_digits(whole % 3600 / 60) + " min";
 }
 
+std::string significant(double value) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.6g", value);
+  return text.data();
+}
+
 std::string decibel(double sqnr_db) {
   if (std::isinf(sqnr_db) && sqnr_db > 0) {
     return "exact";

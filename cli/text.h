@@ -15,6 +15,8 @@ namespace halfstep::cli {
 [[nodiscard]] std::string human_seconds(double seconds);
 /// A number with a fixed count of decimals; "inf" and "nan" for those.
 [[nodiscard]] std::string fixed(double value, int decimals);
+/// A number in as few digits as tell it from others: six that count.
+[[nodiscard]] std::string significant(double value);
 /// "32.1 dB"; "exact" when nothing differs (infinity).
 [[nodiscard]] std::string decibel(double sqnr_db);
 using halfstep::counted;

@@ -91,6 +91,8 @@ std::string_view giver(Origin origin) {
       return "the model";
     case Origin::override_file:
       return "the encodings file";
+    case Origin::fixed_range:
+      return "the fixed ranges of recipe or target";
     default:
       return "halfstep";
   }

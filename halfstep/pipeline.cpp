@@ -11,18 +11,20 @@
 #include "halfstep/adaptation/adapt.h"
 #include "halfstep/adaptation/prepare/unique_node_names.h"
 #include "halfstep/adaptation/steps.h"
+#include "halfstep/calibration/first_samples.h"
 #include "halfstep/calibration/recipe.h"
 #include "halfstep/explain.h"
 #include "halfstep/model/fold_extents.h"
 #include "halfstep/model/graph_index.h"
 #include "halfstep/model/source_arithmetic.h"
-#include "halfstep/output_check.h"
 #include "halfstep/outputs/encodings_json.h"
 #include "halfstep/outputs/float16_onnx.h"
 #include "halfstep/outputs/qdq_onnx.h"
 #include "halfstep/outputs/qnn_provider_form.h"
 #include "halfstep/pipeline_check.h"
+#include "halfstep/pipeline_files.h"
 #include "halfstep/pipeline_prepare.h"
+#include "halfstep/pipeline_statistics.h"
 #include "halfstep/pipeline_summary.h"
 #include "halfstep/plan.h"
 #include "halfstep/plan_encodings.h"
@@ -78,31 +80,6 @@ void enforce_strict(const Diagnostics& diagnostics, bool strict) {
   }
 }
 
-/// The first samples of a source: enough for the check when nothing is measured.
-class FirstSamples final : public SampleSource {
- public:
-  FirstSamples(SampleSource& source, std::size_t count) : source_(source), left_(count) {}
-  [[nodiscard]] std::optional<std::size_t> size() const override {
-    const std::optional<std::size_t> all = source_.size();
-    return all ? std::min(*all, left_) : all;
-  }
-  [[nodiscard]] std::optional<Sample> next() override {
-    if (left_ == 0) {
-      return std::nullopt;
-    }
-    --left_;
-    return source_.next();
-  }
-  [[nodiscard]] std::string where() const override { return source_.where(); }
-  [[nodiscard]] std::vector<std::filesystem::path> files() const override {
-    return source_.files();
-  }
-
- private:
-  SampleSource& source_;
-  std::size_t left_;
-};
-
 class QuantizeJob {
  public:
   QuantizeJob(Model model, SampleSource* samples, Engine* engine, const QuantizeRequest& request,
@@ -115,7 +92,7 @@ class QuantizeJob {
 
   QuantizeResult run() {
     if (!request_.dry_run) {
-      check_outputs();
+      require_free_outputs(request_, result_.model, samples_);
     }
     start();
     std::string encodings_text;
@@ -127,7 +104,11 @@ class QuantizeJob {
         return rehearse(graph, plan);
       }
       make_node_names_unique(result_.model, result_.diagnostics);
-      measure(graph, plan);
+      const CalibrationResult measured = collect(graph, plan);
+      if (!request_.statistics.to.empty()) {
+        return write_collected(measured);
+      }
+      encode(graph, plan, measured);
       account(graph, result_.encodings);
       if (!request_.encodings_out.empty() && !adapts()) {
         encodings_text = write_encodings(result_.encodings, graph);
@@ -143,34 +124,8 @@ class QuantizeJob {
  private:
   QuantizeSummary& summary() { return result_.summary; }
 
-  /// Before the work starts, and above all before anything could be replaced that it reads.
-  void check_outputs() const {
-    std::vector<InputFile> inputs;
-    for (const std::filesystem::path& file : result_.model.files()) {
-      inputs.push_back(
-          {.what = inputs.empty() ? "the model" : "external data of the model", .path = file});
-    }
-    const std::vector<std::filesystem::path> files =
-        samples_ == nullptr ? std::vector<std::filesystem::path>() : samples_->files();
-    for (const std::filesystem::path& file : files) {
-      inputs.push_back({.what = "calibration data", .path = file});
-    }
-    inputs.push_back({.what = "the recipe", .path = request_.recipe});
-    inputs.push_back({.what = "the target", .path = request_.target});
-    inputs.push_back({.what = "the encodings", .path = request_.encodings});
-    check_output("output", request_.output, inputs, request_.force);
-    check_output("encodings_out", request_.encodings_out, inputs, request_.force);
-    check_output("dlc", request_.graph.dlc, inputs, request_.force);
-    require(!same_file(request_.graph.dlc, request_.output) &&
-                !same_file(request_.graph.dlc, request_.encodings_out),
-            "dlc and another output are the same file, " + request_.graph.dlc.string() +
-                "; give two names");
-    require(request_.output.empty() || !same_file(request_.output, request_.encodings_out),
-            "output and encodings_out are the same file, " + request_.output.string() +
-                "; give two names");
-  }
-
   void start() {
+    statistics_.emplace(request_.statistics, result_.model);
     target_.emplace(Target::load(request_.target));
     require_steps(request_.skip, *target_);
     require(!request_.fallback || adapts(),
@@ -295,9 +250,10 @@ class QuantizeJob {
 
   Plan planned(const GraphIndex& graph) {
     const Phase phase(summary(), "plan");
-    Recipe recipe = wanted_recipe(request_);
-    given_->add_rules(graph, samples_ != nullptr, recipe);
-    Plan plan = make_plan(result_.model, graph, recipe, *target_, result_.diagnostics);
+    recipe_ = wanted_recipe(request_);
+    statistics_->choose_method(recipe_, request_.method, request_.percentile);
+    given_->add_rules(graph, samples_ != nullptr || statistics_->given(), recipe_);
+    Plan plan = make_plan(result_.model, graph, recipe_, *target_, result_.diagnostics);
     given_->take_from(plan, graph);
     const EncodingTable& given = given_->table();
     std::erase_if(plan.float_weights, [&given](const FloatWeight& weight) {
@@ -343,11 +299,14 @@ class QuantizeJob {
     return finish();
   }
 
-  void measure(const GraphIndex& graph, const Plan& plan) {
+  /// What the samples show of all tensors that a decision needs, or saved statistics of them.
+  CalibrationResult collect(const GraphIndex& graph, const Plan& plan) {
     std::vector<ObservedTensor> tensors = observed_tensors(plan);
-    const bool measures = !tensors.empty();
+    find_channels(graph, tensors);
+    const std::vector<ObservedTensor> planned = tensors;
+    const bool measures = !planned.empty() && !statistics_->given();
     CalibrateOptions options{.threads = request_.threads};
-    if (samples_ != nullptr && request_.check) {
+    if (samples_ != nullptr && request_.check && request_.statistics.to.empty()) {
       append(tensors, given_activations(graph, given_->table()));
       check_.emplace(graph, tensors, request_.check_samples);
       check_->attach(options);
@@ -355,26 +314,54 @@ class QuantizeJob {
     for (const std::string& name : tensors_before_selection(graph, plan)) {
       tensors.push_back({.name = name, .spec = plan.activations.front().spec});
     }
-    if (measures && adapts()) {
-      append(tensors, float_activations(graph, plan, tensors));
+    std::vector<ObservedTensor> floats;
+    if (!planned.empty() && adapts()) {
+      floats = float_activations(graph, plan, tensors);
+      append(tensors, floats);
     }
-    CalibrationResult measured;
     if (measures) {
       require(samples_ != nullptr && engine_ != nullptr,
               "recipe " + request_.recipe +
                   " measures activations on samples: give --calibration DATA (a folder of .npz or "
                   ".npy, or one .npz), or a weight-only recipe such as w8");
+      options.start = statistics_->start(tensors, recipe_, engine_->name());
     }
-    if (samples_ != nullptr && (!tensors.empty() || request_.check)) {
+    CalibrationResult measured;
+    if (samples_ != nullptr && (measures || check_)) {
       const Phase phase(summary(), "calibrate");
       FirstSamples few(*samples_, request_.check_samples);
       measured = run_float(measures ? *samples_ : few, tensors, measures, options);
-      summary().samples = measured.samples;
-      ranges_ = measured_ranges(measured);
     }
+    if (statistics_->given()) {
+      measured = statistics_->ranges(planned, floats, result_.diagnostics);
+    }
+    summary().samples = measured.samples;
+    summary().observed = measured.statistics.size();
+    summary().method = planned.empty() ? "" : calibration_method(recipe_);
+    summary().movement = movements(measured, planned);
+    ranges_ = measured_ranges(measured);
+    return measured;
+  }
+
+  void encode(const GraphIndex& graph, const Plan& plan, const CalibrationResult& measured) {
     const Phase phase(summary(), "weights");
     result_.encodings = make_encodings(result_.model, graph, plan, given_->table(), measured,
                                        request_.threads, progress_, result_.diagnostics);
+  }
+
+  /// The end of `calibrate`.
+  QuantizeResult write_collected(const CalibrationResult& measured) {
+    if (measured.statistics.empty()) {
+      throw Error(ErrorKind::nothing_to_do,
+                  "recipe " + request_.recipe + " quantizes no activation of " +
+                      result_.model.name() + ", so there is nothing to observe");
+    }
+    enforce_strict(result_.diagnostics, request_.strict);
+    progress_.throw_if_cancelled();
+    write_statistics(request_.statistics.to,
+                     statistics_->collected(measured, recipe_, engine_->name()));
+    summary().size_after = std::filesystem::file_size(request_.statistics.to);
+    return finish();
   }
 
   static void append(std::vector<ObservedTensor>& tensors, std::vector<ObservedTensor> more) {
@@ -483,6 +470,8 @@ class QuantizeJob {
   Progress& progress_;
   QuantizeResult result_;
   std::optional<Target> target_{};
+  std::optional<JobStatistics> statistics_{};
+  Recipe recipe_{};
   std::map<std::string, RealRange> ranges_{};  // what calibration saw
   std::set<std::string> inner_pairs_{};        // in its file only
   EncodingTable written_{};                    // of an adapted model: as its file stores it

@@ -21,6 +21,13 @@
 
 namespace halfstep {
 
+/// Statistics instead of samples, or of them.
+struct StatisticsRequest {
+  std::filesystem::path from{};    ///< --stats: ranges come from this file
+  std::filesystem::path resume{};  ///< calibrate --resume: this file and the samples
+  std::filesystem::path to{};      ///< calibrate -o: only statistics are wanted
+};
+
 /// What `halfstep quantize` is asked to do.
 struct QuantizeRequest {
   std::filesystem::path
@@ -30,6 +37,10 @@ struct QuantizeRequest {
   /// Shipped name or path of a recipe file. Empty: only what the model and `encodings` say, the
   /// rest stays float.
   std::string recipe = "a8w8";
+  std::string
+      method{};  ///< of calibration_methods(); empty: the recipe's, or that of the statistics
+  std::optional<double> percentile{};  ///< of method percentile
+  StatisticsRequest statistics{};
   std::vector<std::string> set{};      ///< --set 'tensor:m act=uint16'
   std::vector<std::string> exclude{};  ///< globs on node names, tensor names, op types
   std::string target = "cpu";          ///< shipped name or path of a target file
@@ -65,6 +76,13 @@ struct OutputError {
   std::string output{};
   double sqnr_db = 0;
 };
+/// How far a range moved in the last tenth of the samples, as a share of the range.
+struct TensorMovement {
+  std::string tensor{};
+  double share = 0;
+  /// On average over all orders of the samples (saved statistics do not know theirs).
+  bool expected = false;
+};
 /// A reason why tensors or nodes stayed float, with how many and the first names.
 struct FloatReason {
   std::string reason{};
@@ -82,7 +100,10 @@ struct QuantizeSummary {
   std::uint64_t size_before = 0, size_after = 0;  ///< bytes of the files
   std::uint64_t weights_before = 0, weights_after = 0;  ///< bytes of weights
   std::size_t samples = 0;
-  bool placeholders = false;  ///< of a dry run: ranges in messages are made up
+  std::string method{};  ///< how ranges were chosen; empty if none were, or in several ways
+  std::vector<TensorMovement> movement{};  ///< largest first
+  std::size_t observed = 0;                ///< tensors whose statistics were collected
+  bool placeholders = false;               ///< of a dry run: ranges in messages are made up
   std::vector<TypeRow> types{};
   std::vector<FloatReason> stayed_float{};
   std::vector<OutputError> outputs{};  ///< empty without check

@@ -332,6 +332,8 @@ Json to_json(const QuantizeSummary& summary) {
                {"weights_before", summary.weights_before},
                {"weights_after", summary.weights_after},
                {"samples", summary.samples},
+               {"method", summary.method},
+               {"observed", summary.observed},
                {"placeholders", summary.placeholders},
                {"quantized_activations", summary.quantized_activations},
                {"quantized_weights", summary.quantized_weights},
@@ -362,6 +364,11 @@ Json to_json(const QuantizeSummary& summary) {
   for (const FloatReason& reason : summary.stayed_float) {
     json["stayed_float"].push_back(
         {{"reason", reason.reason}, {"count", reason.count}, {"examples", reason.examples}});
+  }
+  json["movement"] = Json::array();
+  for (const TensorMovement& movement : summary.movement) {
+    json["movement"].push_back(
+        {{"tensor", movement.tensor}, {"share", movement.share}, {"expected", movement.expected}});
   }
   json["outputs"] = Json::array();
   for (const OutputError& output : summary.outputs) {

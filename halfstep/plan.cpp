@@ -7,6 +7,7 @@
 #include "halfstep/model/op_facts.h"
 #include "halfstep/model/static_view.h"
 #include "halfstep/model/values.h"
+#include "halfstep/plan_fixed_ranges.h"
 #include "halfstep/plan_recipe.h"
 #include "halfstep/plan_regions.h"
 #include "halfstep/plan_weights.h"
@@ -19,7 +20,8 @@ class Planner {
  public:
   Planner(const Model& model, const GraphIndex& graph, const Recipe& recipe, const Target& target,
           Diagnostics& diagnostics)
-      : graph_(graph),
+      : model_(model),
+        graph_(graph),
         recipe_(recipe),
         target_(target),
         view_(recipe, graph),
@@ -131,10 +133,12 @@ class Planner {
     if (structure_.is_inner(tensor) || sources_.contains(tensor)) {
       return;
     }
-    const SpecOrFloat spec = view_.activation(tensor);
+    SpecOrFloat spec = view_.activation(tensor);
     if (!spec) {
       return;
     }
+    fix_range(*spec, tensor, recipe_.fixed_ranges, model_, graph_);
+    fix_range(*spec, tensor, target_.fixed_ranges(), model_, graph_);
     if (!source.empty() && view_.names_activation(tensor)) {
       source.clear();  // the user wants this one to have its own encoding
     }
@@ -151,6 +155,7 @@ class Planner {
     sources_.emplace(tensor, std::move(source));
   }
 
+  const Model& model_;
   const GraphIndex& graph_;
   const Recipe& recipe_;
   const Target& target_;

@@ -71,6 +71,10 @@ class EncodingMaker {
       }
       return;
     }
+    if (activation.spec->float_min && activation.spec->float_max) {
+      set_activation(activation, {.min = {0}, .max = {0}}, Origin::fixed_range);
+      return;
+    }
     const auto found = measured.statistics.find(activation.tensor);
     if (found == measured.statistics.end() || found->second.values == 0) {
       warn(Severity::warning, "calibration/no-values", activation.tensor,
@@ -92,12 +96,16 @@ class EncodingMaker {
                "' was 0 in every sample; its scale is the smallest allowed. Give samples that "
                "activate it");
     }
+    set_activation(activation, range, Origin::calibrated);
+  }
+
+  void set_activation(const PlannedActivation& activation, const Ranges& range, Origin origin) {
     const UnitGrid grid = unit_grid(PerTensor{}, {}, Role::activation);
     table_.set(activation.tensor,
                encoding_of(Mapping{.spec = activation.spec,
                                    .grid = grid,
                                    .qparams = choose_qparams(range, activation.spec, grid)},
-                           Origin::calibrated));
+                           origin));
   }
 
   Encoding weight_encoding(const PlannedWeight& weight) {
@@ -109,7 +117,7 @@ class EncodingMaker {
     try {
       const TensorView<const float> view(values.data(), shape);
       const UnitGrid grid = unit_grid(weight.spec->granularity, shape, Role::weight);
-      const Ranges range = measure_range(view, grid, weight.spec->policy, threads_);
+      const Ranges range = make_range_calculator(weight.spec)->measure(view, grid, threads_);
       if (range.nan_count + range.infinity_count > 0) {
         warn(Severity::warning, "weights/non-finite", weight.tensor,
              where + " holds " + std::to_string(range.nan_count) + " NaN and " +

@@ -18,7 +18,8 @@ ResolvedSpec plain_range() {
 std::vector<ObservedTensor> observed_tensors(const Plan& plan) {
   std::vector<ObservedTensor> tensors;
   for (const PlannedActivation& activation : plan.activations) {
-    if (activation.source.empty()) {
+    const bool fixed = activation.spec->float_min && activation.spec->float_max;
+    if (activation.source.empty() && !fixed) {
       tensors.push_back({.name = activation.tensor, .spec = activation.spec});
     }
   }
@@ -90,6 +91,41 @@ std::vector<ObservedTensor> float_activations(const GraphIndex& graph, const Pla
     }
   }
   return tensors;
+}
+
+namespace {
+
+/// Operators whose results hold channels, and on which axis.
+std::optional<int> axis_of_channels(const onnx::NodeProto& node) {
+  const std::string& op = node.op_type();
+  if (op == "Conv" || op == "ConvTranspose" || op == "BatchNormalization") {
+    return 1;
+  }
+  if (op == "Gemm" || op == "MatMul" || op == "LayerNormalization") {
+    return -1;
+  }
+  return std::nullopt;
+}
+
+/// Operators on single values, which leave channels where they are.
+bool keeps_channels(const onnx::NodeProto& node) {
+  static const std::set<std::string> kOps = {"Relu", "Clip",     "LeakyRelu", "PRelu", "HardSwish",
+                                             "Gelu", "Identity", "Elu",       "Celu",  "Softplus"};
+  return kOps.contains(node.op_type());
+}
+
+}  // namespace
+
+void find_channels(const GraphIndex& graph, std::vector<ObservedTensor>& tensors) {
+  for (ObservedTensor& tensor : tensors) {
+    int producer = graph.producer(tensor.name);
+    while (producer >= 0 && keeps_channels(graph.graph().node(producer))) {
+      producer = graph.producer(graph.graph().node(producer).input(0));
+    }
+    if (producer >= 0) {
+      tensor.channel_axis = axis_of_channels(graph.graph().node(producer));
+    }
+  }
 }
 
 std::map<std::string, RealRange> measured_ranges(const CalibrationResult& measured) {

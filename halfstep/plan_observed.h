@@ -34,6 +34,9 @@ namespace halfstep {
 [[nodiscard]] std::vector<ObservedTensor> float_activations(
     const GraphIndex& graph, const Plan& plan, const std::vector<ObservedTensor>& listed);
 
+/// Says on which axis the tensors that convolutions and matrix products compute hold channels.
+void find_channels(const GraphIndex& graph, std::vector<ObservedTensor>& tensors);
+
 /// Smallest and largest value of what was measured, by tensor.
 [[nodiscard]] std::map<std::string, RealRange> measured_ranges(const CalibrationResult& measured);
 

@@ -8,29 +8,17 @@
 #include <vector>
 
 #include "halfstep/calibration/samples.h"
-#include "halfstep/core/calculators.h"
+#include "halfstep/calibration/statistics.h"
 #include "halfstep/engines/engine.h"
 #include "halfstep/support/diagnostic.h"
 #include "halfstep/support/progress.h"
 
 namespace halfstep {
 
-/// A float tensor to observe and how.
-struct ObservedTensor {
-  std::string name{};
-  ResolvedSpec spec;  ///< range_calculator_cls, qparam_calculator_cls, float_range count here
-};
-
-/// What a tensor showed over all samples.
-struct TensorStatistics {
-  Ranges range{};              ///< of the calculator; one entry (per tensor)
-  std::int64_t values = 0;     ///< values seen
-  std::int64_t nan_count = 0;  ///< NaN that arose inside the network: left out, counted, named
-  std::int64_t infinity_count = 0;
-};
-
 struct CalibrateOptions {
   int threads = 1;
+  /// What earlier runs saw of the tensors, to go on from; null: nothing.
+  const std::map<std::string, TensorStatistics>* start = nullptr;
   /// Called for every observed tensor of the first `hook_samples` samples (tensor, sample, value).
   std::size_t hook_samples = 0;
   std::function<void(std::size_t tensor, std::size_t sample, const WatchedValue& value)> on_value{};
@@ -41,14 +29,18 @@ struct CalibrateOptions {
 
 struct CalibrationResult {
   std::map<std::string, TensorStatistics> statistics{};
-  std::size_t samples = 0;
+  std::size_t samples = 0;  ///< a batch counts as its samples
   std::vector<TensorInfo> outputs{};
   bool widened = false;  ///< the engine lacks kernels for the model's types and ran it in float32
 };
 
-/// Runs the float model over all samples with observers attached. Memory does not grow with the
-/// number of samples; the result does not depend on the thread count. Errors: those of samples and
-/// engine; invalid_file if there is no sample; interrupted.
+/// Runs the float model over all samples with observers attached.
+///
+/// Memory does not grow with the number of samples. What is counted does not depend on the number
+/// of threads, nor, but for moving_average, on the order of the samples. A batch counts as its
+/// single samples: where the first axis of all inputs (of rank 2 and more) and outputs is free, its
+/// extent is their number. Only the engine may compute a batch in another order than its samples.
+/// Errors: those of samples and engine; invalid_file if there is no sample; interrupted.
 [[nodiscard]] CalibrationResult calibrate(const Model& model, Engine& engine, SampleSource& samples,
                                           std::span<const ObservedTensor> tensors,
                                           const CalibrateOptions& options, Progress& progress,

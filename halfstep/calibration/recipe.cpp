@@ -1,11 +1,14 @@
 #include "halfstep/calibration/recipe.h"
 
 #include <algorithm>
+#include <array>
 #include <sstream>
 #include <system_error>
 #include <tuple>
 #include <utility>
 
+#include "halfstep/core/calculators.h"
+#include "halfstep/core/range_search.h"
 #include "halfstep/support/config_file.h"
 #include "halfstep/support/embedded_data.h"
 #include "halfstep/support/error.h"
@@ -90,7 +93,100 @@ SpecOrFloat with_dtype(const SpecOrFloat& base, std::string_view dtype, Role rol
   return spec;
 }
 
+constexpr std::array<std::string_view, 6> kMethods = {
+    "minmax", "moving_average", "percentile", "entropy", "mse", "sqnr"};
+
+/// Every spec of activations, in rules too.
+template <typename Visit>
+void for_each_activation(Recipe& recipe, Visit visit) {
+  if (recipe.activation) {
+    visit(*recipe.activation);
+  }
+  for (RecipeRule& rule : recipe.rules) {
+    if (rule.activation && *rule.activation) {
+      visit(**rule.activation);
+    }
+  }
+}
+
+std::string method_of(const QuantizationSpec& spec) {
+  const std::string_view calculator = qparams_calculator_name(spec, Role::activation);
+  if (spec.range_calculator_cls == "minmax") {
+    return calculator == "global_minmax"    ? "minmax"
+           : calculator == "moving_average" ? "moving_average"
+                                            : "";
+  }
+  const bool known =
+      std::find(kMethods.begin(), kMethods.end(), spec.range_calculator_cls) != kMethods.end();
+  return known && calculator == "global_minmax" ? spec.range_calculator_cls : "";
+}
+
+void read_method(const JsonReader& reader, Recipe& recipe) {
+  std::optional<double> percentile;
+  if (reader.has("percentile")) {
+    const Json& value = reader.value("percentile");
+    if (!value.is_number()) {
+      reader.fail("percentile", "a number");
+    }
+    percentile = value.get<double>();
+  }
+  if (!reader.has("method")) {
+    require(!percentile, reader.where() + ": \"percentile\" is for \"method\": \"percentile\"");
+    return;
+  }
+  try {
+    use_method(recipe, reader.text("method"), percentile);
+  } catch (const Error& error) {
+    throw error.within(reader.where());
+  }
+}
+
 }  // namespace
+
+std::span<const std::string_view> calibration_methods() noexcept { return kMethods; }
+
+std::string calibration_method(const Recipe& recipe) {
+  std::string method;
+  bool same = true;
+  Recipe copy = recipe;
+  for_each_activation(copy, [&](const QuantizationSpec& spec) {
+    const std::string found = method_of(spec);
+    same = same && (method.empty() || method == found);
+    method = found;
+  });
+  return same ? method : "";
+}
+
+void use_method(Recipe& recipe, std::string_view method, const std::optional<double>& percentile) {
+  const auto known = std::find(kMethods.begin(), kMethods.end(), method);
+  if (known == kMethods.end()) {
+    const std::vector<std::string> names(kMethods.begin(), kMethods.end());
+    const std::string closest = closest_match(std::string(method), names);
+    throw Error(ErrorKind::invalid_argument,
+                "no calibration method is named \"" + std::string(method) + "\"; " +
+                    (closest.empty() ? "take minmax, moving_average, percentile, entropy, mse or "
+                                       "sqnr"
+                                     : "did you mean \"" + closest + "\"?"));
+  }
+  require(!percentile || method == "percentile",
+          "a percentile is for method percentile, not for " + std::string(method));
+  const bool plain = method == "minmax" || method == "moving_average";
+  bool any = false;
+  for_each_activation(recipe, [&](QuantizationSpec& spec) {
+    any = true;
+    spec.range_calculator_cls = plain ? "minmax" : std::string(method);
+    spec.qparam_calculator_cls = method == "moving_average" ? "moving_average" : "global_minmax";
+    spec.extra.erase("percentile");
+    if (percentile) {
+      spec.extra["percentile"] = *percentile;
+    }
+    (void)percentile_of(spec);
+  });
+  require(any, "recipe " + recipe.name +
+                   " quantizes no activation, so there is nothing to choose "
+                   "by method " +
+                   std::string(method));
+}
 
 bool RecipeRule::selects_node(std::string_view node_name, std::string_view op_type) const {
   switch (kind) {
@@ -122,7 +218,8 @@ std::vector<std::string> shipped_recipes() {
 
 Recipe recipe_from_json(const Json& json, const std::string& where) {
   const JsonReader reader(json, where);
-  reader.allow_only({"summary", "activation", "weight", "weight_fallback", "bias", "rules"});
+  reader.allow_only({"summary", "activation", "weight", "weight_fallback", "bias", "method",
+                     "percentile", "fixed_ranges", "rules"});
   Recipe recipe{.name = where, .summary = reader.text_or("summary", "")};
   recipe.activation = read_spec(reader, "activation");
   recipe.weight = read_spec(reader, "weight");
@@ -139,6 +236,8 @@ Recipe recipe_from_json(const Json& json, const std::string& where) {
       recipe.rules.push_back(read_rule(rule));
     }
   }
+  recipe.fixed_ranges = read_fixed_ranges(reader, "fixed_ranges");
+  read_method(reader, recipe);
   return recipe;
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "halfstep/core/fixed_ranges.h"
 #include "halfstep/core/spec.h"
 
 namespace halfstep {
@@ -42,11 +43,13 @@ struct Recipe {
   SpecOrFloat
       weight_fallback{};      ///< where the blocks of `weight` do not divide; empty: an error there
   bool quantize_bias = true;  ///< int32 = input scale x weight scale
+  FixedRanges fixed_ranges{};       ///< win over those of the target
   std::vector<RecipeRule> rules{};  ///< later rules win
 };
 
 /// A shipped name ("a8w8") or a path of a recipe file in JSON, YAML or TOML (by ending):
 ///   {"activation": SPEC, "weight": SPEC, "weight_fallback": SPEC, "bias": "int32" | "float",
+///    "method": METHOD, "percentile": P, "fixed_ranges": true | {OP: [LOW, HIGH | null]},
 ///    "rules": [{"match": "tensor:|node:|op:GLOB", "activation" | "weight": SPEC | "float"}]}
 /// SPEC has the fields of QuantizationSpec; a spec without "policy" gets `safe`. An axis that is
 /// not given is chosen by the operator. Errors: invalid_argument with the shipped names, or with
@@ -64,6 +67,18 @@ struct Recipe {
 /// messages.
 [[nodiscard]] RecipeRule dtype_rule(const std::string& tensor, Dtype dtype, const Recipe& base,
                                     std::string origin);
+/// How ranges of activations are chosen from the samples: minmax, moving_average, percentile,
+/// entropy, mse, sqnr.
+[[nodiscard]] std::span<const std::string_view> calibration_methods() noexcept;
+/// The method that specs of activations stand for; empty if they name calculators of users, or not
+/// all the same.
+[[nodiscard]] std::string calibration_method(const Recipe& recipe);
+/// Makes all specs of activations use `method`; `percentile` is for method percentile.
+/// Errors: invalid_argument for an unknown method (with the closest name), a percentile that does
+/// not fit, a recipe that quantizes no activation.
+void use_method(Recipe& recipe, std::string_view method,
+                const std::optional<double>& percentile = std::nullopt);
+
 /// One --exclude GLOB: what it selects stays float.
 [[nodiscard]] RecipeRule exclude_rule(std::string_view glob);
 

@@ -1,13 +1,17 @@
 #include "halfstep/core/calculators.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "halfstep/core/histogram.h"
+#include "halfstep/core/range_search.h"
 #include "halfstep/core/state.h"
 #include "halfstep/support/error.h"
+#include "halfstep/support/thread_pool.h"
 
 namespace halfstep {
 namespace {
@@ -167,6 +171,74 @@ class DefaultFakeQuantize final : public FakeQuantizeImplBase {
   }
 };
 
+/// A range chosen from the distribution of each unit's values; see search_range.
+class SearchingRangeCalculator final : public RangeCalculatorBase {
+ public:
+  explicit SearchingRangeCalculator(const ResolvedSpec& spec) : spec_(spec) {
+    (void)percentile_of(spec.spec());  // wrong arguments are told before data is there
+  }
+
+  [[nodiscard]] Ranges measure(const FloatView& x, const UnitGrid& grid,
+                               int threads) const override {
+    Ranges ranges = measure_range(x, grid, spec_->policy, threads);
+    parallel_for(threads, grid.units(), 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t unit = begin; unit < end; ++unit) {
+        const auto at = static_cast<std::size_t>(unit);
+        if (!std::isfinite(ranges.min[at]) || !std::isfinite(ranges.max[at])) {
+          continue;  // Policy::reference keeps what is not finite
+        }
+        const RealInterval range = search_range(histogram_of(unit_values(x, grid, unit)), spec_);
+        ranges.min[at] = range.low;
+        ranges.max[at] = range.high;
+      }
+    });
+    return ranges;
+  }
+
+ private:
+  static std::vector<float> unit_values(const FloatView& x, const UnitGrid& grid,
+                                        std::int64_t unit) {
+    return std::visit(
+        []<typename T>(const TensorView<T>& part) {
+          std::vector<float> values;
+          for (const auto value : contiguous_copy(part)) {
+            if (const auto real = static_cast<float>(to_float(value)); std::isfinite(real)) {
+              values.push_back(real);
+            }
+          }
+          return values;
+        },
+        unit_view(x, grid, unit));
+  }
+
+  /// The part of `x` that is unit number `unit` of the grid.
+  static FloatView unit_view(const FloatView& x, const UnitGrid& grid, std::int64_t unit) {
+    return std::visit(
+        [&]<typename T>(const TensorView<T>& whole) -> FloatView {
+          Shape shape(grid.shape.size());
+          std::int64_t offset = 0;
+          for (std::size_t axis = shape.size(); axis-- > 0;) {
+            const std::int64_t start = unit % grid.counts[axis] * grid.sizes[axis];
+            unit /= grid.counts[axis];
+            shape[axis] = std::min(grid.sizes[axis], grid.shape[axis] - start);
+            offset += start * whole.strides()[axis];
+          }
+          return TensorView<T>(whole.data() + offset, shape, whole.strides());
+        },
+        x);
+  }
+
+  /// Few values need few bins.
+  static Histogram histogram_of(const std::vector<float>& values) {
+    constexpr std::size_t kFewest = 256;
+    Histogram histogram(std::clamp(std::bit_ceil(4 * values.size()), kFewest, Histogram::kLimit));
+    histogram.add(values);
+    return histogram;
+  }
+
+  ResolvedSpec spec_;
+};
+
 template <typename Calculator>
 std::unique_ptr<QParamsCalculatorBase> make(const ResolvedSpec& spec) {
   return std::make_unique<Calculator>(spec);
@@ -228,10 +300,17 @@ Registry<QParamsCalculatorMaker>& qparams_calculators() {
 }
 
 Registry<RangeCalculatorMaker>& range_calculators() {
-  static Registry<RangeCalculatorMaker> registry(
-      "range calculator", {{"minmax", [](const ResolvedSpec& spec) {
-                              return std::make_unique<MinMaxRangeCalculator>(spec->policy);
-                            }}});
+  const auto minmax = [](const ResolvedSpec& spec) {
+    return std::make_unique<MinMaxRangeCalculator>(spec->policy);
+  };
+  const auto searching = [](const ResolvedSpec& spec) {
+    return std::make_unique<SearchingRangeCalculator>(spec);
+  };
+  static Registry<RangeCalculatorMaker> registry("range calculator", {{"minmax", minmax},
+                                                                      {"percentile", searching},
+                                                                      {"entropy", searching},
+                                                                      {"mse", searching},
+                                                                      {"sqnr", searching}});
   return registry;
 }
 

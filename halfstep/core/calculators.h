@@ -44,7 +44,8 @@ class QParamsCalculatorBase {
 };
 
 /// The open family behind QuantizationSpec.range_calculator_cls: the range of one batch.
-/// Built-in: minmax.
+/// Built-ins: minmax, and percentile, entropy, mse, sqnr of search_range, which look at the values
+/// of one batch. Calibration shows these all samples as one batch.
 class RangeCalculatorBase {
  public:
   virtual ~RangeCalculatorBase() = default;

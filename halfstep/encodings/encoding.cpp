@@ -12,8 +12,8 @@
 namespace halfstep {
 namespace {
 
-constexpr std::array<std::string_view, 6> kOriginNames{"default",       "calibrated", "model",
-                                                       "override file", "propagated", "adapted"};
+constexpr std::array<std::string_view, 7> kOriginNames{
+    "default", "calibrated", "model", "override file", "propagated", "adapted", "fixed range"};
 
 [[noreturn]] void fail(const std::string& message) {
   throw Error(ErrorKind::invalid_argument, message);

@@ -17,6 +17,7 @@ enum class Origin : std::uint8_t {
   override_file,  ///< the user's encodings file
   propagated,     ///< copied along a data-movement chain or an equal-encoding group
   adapted,        ///< changed for the target
+  fixed_range,    ///< the range of a bounded function, by recipe or target
 };
 [[nodiscard]] std::string_view name(Origin origin) noexcept;
 

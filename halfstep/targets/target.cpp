@@ -230,6 +230,7 @@ Target Target::load(const std::string& name_or_path) {
                    "integer_only",
                    "float32_is_float16",
                    "fixed_point",
+                   "fixed_ranges",
                    "quantized_ops",
                    "data_movement",
                    "super_groups",
@@ -253,6 +254,7 @@ Target Target::load(const std::string& name_or_path) {
   target.integer_only_ = file.flag_or("integer_only", false);
   target.float32_is_float16_ = file.flag_or("float32_is_float16", false);
   target.fixed_point_ = file.flag_or("fixed_point", false);
+  target.fixed_ranges_ = read_fixed_ranges(file, "fixed_ranges");
   require(!file.has("quantized_ops") || !file.has("kernels"),
           file.where() + ": give \"quantized_ops\" or \"kernels\", not both");
   if (file.has("quantized_ops")) {

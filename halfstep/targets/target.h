@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "halfstep/core/dtype.h"
+#include "halfstep/core/fixed_ranges.h"
 #include "halfstep/targets/kernel_facts.h"
 
 namespace halfstep {
@@ -79,6 +80,8 @@ class Target {
   [[nodiscard]] bool float32_is_float16() const noexcept { return float32_is_float16_; }
   /// Sums of products of 8-bit codes become codes as halfstep/simulation/fixed_point.h has it.
   [[nodiscard]] bool fixed_point() const noexcept { return fixed_point_; }
+  /// Ranges of results that need no samples.
+  [[nodiscard]] const FixedRanges& fixed_ranges() const noexcept { return fixed_ranges_; }
   /// Null if the file has no tables of kernels.
   [[nodiscard]] const KernelFacts* kernels() const noexcept { return kernels_.get(); }
   /// The rule for an operator of the default ONNX domain.
@@ -98,6 +101,7 @@ class Target {
   std::string name_{}, summary_{}, source_{};
   Dtype default_float_ = Dtype::float32;
   int arch_ = 0, soc_ = 0;
+  FixedRanges fixed_ranges_{};
   bool integer_only_ = false, float32_is_float16_ = false, fixed_point_ = false;
   std::shared_ptr<const KernelFacts> kernels_{};
   std::map<std::string, OpRule, std::less<>> rules_{};

@@ -11,6 +11,7 @@ has the functions below that, and the observers are those of torch.
 """
 
 from halfstep import _core, core
+from halfstep._calibrate import calibrate, merge_statistics, read_statistics
 from halfstep._convert import convert, explain, rule, targets
 from halfstep._core import (
     CalibrationResult,
@@ -23,6 +24,7 @@ from halfstep._core import (
     Model,
     QuantizeResult,
     Session,
+    Statistics,
     TensorInfo,
     TensorStatistics,
     sample_inputs,
@@ -64,7 +66,7 @@ from halfstep._observers import (
     MovingAveragePerChannelMinMaxObserver,
     PerChannelMinMaxObserver,
 )
-from halfstep._quantize import calibrate, inspect, load, quantize
+from halfstep._quantize import inspect, load, quantize
 from halfstep._registry import (
     DynamicQParamsCalculator,
     FakeQuantizeImplBase,
@@ -128,6 +130,7 @@ __all__ = [
     "RangeCalculatorBase",
     "Session",
     "StaticQParamsCalculator",
+    "Statistics",
     "TensorInfo",
     "TensorStatistics",
     "Unsupported",
@@ -148,9 +151,11 @@ __all__ = [
     "load",
     "make_onnxruntime_engine",
     "merge_encodings",
+    "merge_statistics",
     "pack",
     "quantize",
     "read_encodings",
+    "read_statistics",
     "rule",
     "sample_inputs",
     "targets",

@@ -59,6 +59,20 @@ def check_text(name: str, value: object) -> str:
     return value
 
 
+def check_optional_text(name: str, value: object) -> str:
+    """A text, "" for None. Errors: InvalidArgument."""
+    return "" if value is None else check_text(name, value)
+
+
+def check_optional_number(name: str, value: object) -> float | None:
+    """A real number or None. Errors: InvalidArgument."""
+    if value is None:
+        return None
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.number):
+        _refuse(name, value, "a number or None")
+    return float(value)
+
+
 def check_texts(name: str, value: object) -> list[str]:
     """A text or several as a list. Errors: InvalidArgument."""
     if isinstance(value, str):

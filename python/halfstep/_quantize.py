@@ -9,7 +9,9 @@ from halfstep._checks import (
     check_callable,
     check_flag,
     check_integer,
+    check_optional_number,
     check_optional_path,
+    check_optional_text,
     check_path,
     check_texts,
 )
@@ -83,6 +85,9 @@ def quantize(
     *,
     encodings: Path | None = None,
     encodings_out: Path | None = None,
+    method: str | None = None,
+    percentile: float | None = None,
+    stats: Path | None = None,
     set: str | Iterable[str] = (),
     exclude: str | Iterable[str] = (),
     threads: int = 1,
@@ -111,6 +116,11 @@ def quantize(
         encodings: an encodings file of any version. It wins over the model's own Q/DQ (which are
             taken over), over recipe and calibration; summary["overrides"] accounts for each entry.
         encodings_out: where the encodings are written (version 2.0.0).
+        method: how ranges of activations are chosen from the samples: minmax, moving_average,
+            percentile, entropy, mse, sqnr. None: what the recipe or `stats` say.
+        percentile: of method percentile, above 50 and at most 100; None: 99.99.
+        stats: statistics that calibrate() saved, in place of `calibration`, whose samples are then
+            for the check only.
         set: rules as on the command line, such as "tensor:m act=uint16"; later ones win.
         exclude: globs on node names, tensor names and op types that stay float.
         threads: 1 to 1024; the result does not depend on it.
@@ -137,7 +147,10 @@ def quantize(
     request.output = check_optional_path("output", output)
     request.encodings = check_optional_path("encodings", encodings)
     request.encodings_out = check_optional_path("encodings_out", encodings_out)
-    alone = encodings is not None and calibration is None
+    request.method = check_optional_text("method", method)
+    request.percentile = check_optional_number("percentile", percentile)
+    request.stats = check_optional_path("stats", stats)
+    alone = encodings is not None and calibration is None and stats is None
     standard = "" if alone else "a8w8"
     request.recipe = standard if recipe is None else check_path("recipe", recipe)
     request.target = check_path("target", target)
@@ -162,47 +175,6 @@ def quantize(
         as_samples(calibration, _core.sample_inputs(loaded)),
         request,
         loading,
-        cast_inputs=cast_inputs,
-        progress=progress,
-    )
-
-
-def calibrate(
-    model: ModelLike,
-    calibration: Calibration,
-    tensors: Iterable[str] | Mapping[str, Mapping[str, Any]],
-    *,
-    engine: _core.Engine | None = None,
-    threads: int = 1,
-    cast_inputs: bool = False,
-    progress: ProgressCallback | None = None,
-) -> _core.CalibrationResult:
-    """What `tensors` of the float model show over all samples.
-
-    Args:
-        model, calibration, threads, cast_inputs, progress: as for quantize().
-        tensors: names of float tensors, or the wanted QuantizationSpec (as a dict) by name, whose
-            calculators and float_range count here. Names alone: the range over all samples.
-        engine: None for ONNX Runtime.
-
-    Memory does not grow with the number of samples. NaN and infinity that arise inside the network
-    are left out, counted and named.
-
-    Errors: InvalidArgument (unknown tensor, spec), InvalidFile (samples), Unsupported (engine).
-    """
-    threads = check_integer("threads", threads, 1, MOST_THREADS)
-    cast_inputs = check_flag("cast_inputs", cast_inputs)
-    check_callable("progress", progress)
-    loaded = load(model)
-    if not isinstance(tensors, Mapping):
-        whole = {"qparam_calculator_cls": "global_minmax", "policy": "safe"}
-        tensors = dict.fromkeys(check_texts("tensors", tensors), whole)
-    return _core.calibrate(
-        loaded,
-        engine or make_onnxruntime_engine(),
-        as_samples(calibration, _core.sample_inputs(loaded)),
-        {name: dict(spec) for name, spec in tensors.items()},
-        threads=threads,
         cast_inputs=cast_inputs,
         progress=progress,
     )

@@ -1,6 +1,7 @@
 #include "halfstep/pipeline.h"
 
 #include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -37,6 +38,21 @@ void bind_request(nb::module_& module) {
       .def_rw("encodings_out", &QuantizeRequest::encodings_out)
       .def_rw("encodings", &QuantizeRequest::encodings)
       .def_rw("recipe", &QuantizeRequest::recipe)
+      .def_rw("method", &QuantizeRequest::method)
+      .def_rw("percentile", &QuantizeRequest::percentile)
+      .def_prop_rw(
+          "stats", [](const QuantizeRequest& r) { return r.statistics.from; },
+          [](QuantizeRequest& r, std::filesystem::path path) {
+            r.statistics.from = std::move(path);
+          })
+      .def_prop_rw(
+          "resume", [](const QuantizeRequest& r) { return r.statistics.resume; },
+          [](QuantizeRequest& r, std::filesystem::path path) {
+            r.statistics.resume = std::move(path);
+          })
+      .def_prop_rw(
+          "stats_out", [](const QuantizeRequest& r) { return r.statistics.to; },
+          [](QuantizeRequest& r, std::filesystem::path path) { r.statistics.to = std::move(path); })
       .def_rw("set", &QuantizeRequest::set)
       .def_rw("exclude", &QuantizeRequest::exclude)
       .def_rw("target", &QuantizeRequest::target)

@@ -13,6 +13,7 @@ packages=(
   libcli11-dev nlohmann-json3-dev     # command line, JSON
   libtomlplusplus-dev libyaml-cpp-dev # recipes
   libminizip-dev zlib1g-dev           # .npz samples
+  libxxhash-dev                       # fingerprints of models and statistics
   libbenchmark-dev libgmock-dev libgtest-dev
 )
 
