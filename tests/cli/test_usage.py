@@ -27,7 +27,7 @@ def test_help_and_version(halfstep):
         (["quantize", "m", "--lenient", "-o", "q"], "--lenient", "--encodings"),
         (["encodings", "lnit", "f"], "unknown action 'lnit'", "'lint'"),
         (["encodings", "diff", "f"], "takes two files", "--help"),
-        (["calibrate", "m"], "'calibrate' is not available yet", "--help"),
+        (["compare", "m"], "'compare' is not available yet", "--help"),
         (["rule", "no/such-rule"], "unknown rule", "lists"),
         (["rule", "recipe/block-falback"], "unknown rule", "'recipe/block-fallback'"),
         (["recipes", "a8w9"], "unknown recipe 'a8w9'", "'a8w"),

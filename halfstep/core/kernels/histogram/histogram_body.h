@@ -2,7 +2,6 @@
 
 // The loop of histogram.h: the compiler makes vectors of the first half with the instruction set of
 // the file that includes it.
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +18,7 @@ inline std::size_t count_values(const float* x, std::size_t size, double per_wid
   std::uint32_t* const fourth = third + stride;
   std::size_t zeros = 0;
   for (std::size_t begin = 0; begin < size; begin += kChunk) {
-    const std::size_t count = std::min(kChunk, size - begin);
+    const std::size_t count = size - begin < kChunk ? size - begin : kChunk;
     std::int32_t zeros_here = 0;
     for (std::size_t i = 0; i < count; ++i) {
       const float value = x[begin + i];
