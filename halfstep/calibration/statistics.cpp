@@ -84,7 +84,8 @@ void ChannelActivity::merge(const ChannelActivity& other) {
 
 bool needs_histogram(const ResolvedSpec& spec) {
   return spec->qparam_calculator_cls == "global_minmax" &&
-         find_range_method(spec->range_calculator_cls).has_value();
+         find_range_method(spec->range_calculator_cls).has_value() &&
+         range_calculators().is_original(spec->range_calculator_cls);  // no class of a user
 }
 
 std::string kept_calculator(const ResolvedSpec& spec) {

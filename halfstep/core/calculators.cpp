@@ -306,11 +306,13 @@ Registry<RangeCalculatorMaker>& range_calculators() {
   const auto searching = [](const ResolvedSpec& spec) {
     return std::make_unique<SearchingRangeCalculator>(spec);
   };
-  static Registry<RangeCalculatorMaker> registry("range calculator", {{"minmax", minmax},
-                                                                      {"percentile", searching},
-                                                                      {"entropy", searching},
-                                                                      {"mse", searching},
-                                                                      {"sqnr", searching}});
+  static Registry<RangeCalculatorMaker> registry("range calculator",
+                                                 {{"minmax", minmax},
+                                                  {"percentile", searching},
+                                                  {"entropy", searching},
+                                                  {"mse", searching},
+                                                  {"sqnr", searching}},
+                                                 {"percentile", "entropy", "mse", "sqnr"});
   return registry;
 }
 

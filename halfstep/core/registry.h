@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,14 +16,21 @@ namespace halfstep {
 template <typename Maker>
 class Registry {
  public:
-  /// `family` is the word for a member in messages: "range calculator".
-  Registry(std::string family, std::map<std::string, Maker> built_in)
-      : family_(std::move(family)), makers_(std::move(built_in)) {}
+  /// `family` is the word for a member in messages: "range calculator". Members of `replaceable`
+  /// give way to one that a user registers under the same name.
+  Registry(std::string family, std::map<std::string, Maker> built_in,
+           std::set<std::string> replaceable = {})
+      : family_(std::move(family)),
+        makers_(std::move(built_in)),
+        replaceable_(std::move(replaceable)) {}
 
   /// Errors: invalid_argument if the name is empty or taken.
   void add(const std::string& name, Maker maker) {
     const std::scoped_lock lock(mutex_);
     require(!name.empty(), "a " + family_ + " needs a name");
+    if (replaceable_.erase(name) > 0) {
+      makers_.erase(name);
+    }
     if (!makers_.emplace(name, std::move(maker)).second) {
       throw Error(ErrorKind::invalid_argument, "a " + family_ + " named \"" + name +
                                                    "\" is registered already; choose another name");
@@ -39,6 +47,12 @@ class Registry {
     throw Error(ErrorKind::invalid_argument,
                 "no " + family_ + " is named \"" + name + '"' +
                     (closest.empty() ? std::string() : "; did you mean \"" + closest + "\"?"));
+  }
+
+  /// Whether `name` is one of the replaceable members, and nobody has taken its place.
+  [[nodiscard]] bool is_original(const std::string& name) const {
+    const std::scoped_lock lock(mutex_);
+    return replaceable_.contains(name);
   }
 
   [[nodiscard]] std::vector<std::string> names() const {
@@ -58,6 +72,7 @@ class Registry {
   std::string family_;
   mutable std::mutex mutex_{};
   std::map<std::string, Maker> makers_;
+  std::set<std::string> replaceable_;
 };
 
 }  // namespace halfstep
