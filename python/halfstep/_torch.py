@@ -1,6 +1,8 @@
 """Live PyTorch models. torch itself is imported only when one is handed over."""
 
+import atexit
 import importlib.util
+import shutil
 import tempfile
 import warnings
 from collections.abc import Mapping
@@ -75,8 +77,14 @@ def from_torch(
     for note in notes:
         if note["severity"] == "warning":
             warnings.warn(f"{note['message']} [{note['rule']}]", stacklevel=2)
-    with tempfile.TemporaryDirectory(prefix="halfstep-") as folder:
-        path = Path(folder, "model.onnx")
-        if frontend.write(model, str(path)):  # weights beside it, which stay mapped
-            return _core.load_model(path)[0]
-        return _core.Model.from_bytes(path.read_bytes())
+    folder = Path(tempfile.mkdtemp(prefix="halfstep-"))
+    path = folder / "model.onnx"
+    external = False
+    try:
+        external = frontend.write(model, str(path))
+        return _core.load_model(path)[0] if external else _core.Model.from_bytes(path.read_bytes())
+    finally:
+        if external:  # big weights are read from their file when they are needed
+            atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        else:
+            shutil.rmtree(folder, ignore_errors=True)

@@ -72,6 +72,13 @@ def constants(model):
     return {t.name: onnx.numpy_helper.to_array(t) for t in graph_of(model).initializer}
 
 
+def integers(model):
+    """The stored integers of constants, by the name of what they are dequantized to."""
+    stored = constants(model)
+    nodes = [node for node in graph_of(model).node if node.op_type == "DequantizeLinear"]
+    return {n.output[0]: stored[n.input[0]] for n in nodes if n.input[0] in stored}
+
+
 def encodings(model):
     return halfstep.extract_encodings(model)[1]
 

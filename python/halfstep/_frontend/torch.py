@@ -16,7 +16,8 @@ from typing import Any
 import onnx_ir as ir
 import torch
 
-from halfstep._errors import InvalidArgument, Unsupported
+from halfstep._errors import Error, InvalidArgument, Unsupported
+from halfstep._frontend.torch_files import program_of
 from halfstep._frontend.torch_lower import lowered
 from halfstep._frontend.torch_module import prepared
 from halfstep._frontend.torch_ops import OPSET, translation_table
@@ -54,6 +55,33 @@ def model_of(
     _name_dimensions(model, names)
     _strip(model)
     return model
+
+
+def convert(request: Any) -> list[Any]:
+    """Writes request.output for request.model, a .pt2 or TorchScript file (report.Request)."""
+    from halfstep._frontend.report import Diagnostic, FrontendError
+
+    notes: Notes = []
+    try:
+        with _quiet():
+            program, names = program_of(request.model, getattr(request, "input_extents", None))
+        model = model_of(program, notes=notes)
+        _name_inputs(model, names)
+        if write(model, request.output):
+            raise Unsupported(
+                "its weights take more than 1 GiB, which only halfstep.from_torch in Python takes"
+            )
+    except Error as error:
+        raise FrontendError(error.kind, str(error)) from error
+    return [Diagnostic(**note) for note in notes]
+
+
+def _name_inputs(model: Any, names: Sequence[str]) -> None:
+    taken = {value.name for node in model.graph for value in node.outputs}
+    taken |= set(model.graph.initializers)
+    if len(names) == len(model.graph.inputs) and not taken & set(names):
+        for value, name in zip(model.graph.inputs, names, strict=True):
+            value.name = name
 
 
 def write(model: Any, path: str) -> bool:
