@@ -89,13 +89,6 @@ class Runs:
         costs = [measure(self._calibrate(model, data, method, first)) for _ in self._times()]
         two = self._folder / "two"
         measure(self._calibrate(model, data, method, two, threads=2))
-        found = []
-        for size in (3, 8):
-            batched = self._folder / f"{name}_{size}"
-            if batched.is_dir():
-                out = self._folder / f"batch_{size}"
-                measure(self._calibrate(model, batched, method, out))
-                found.append(difference(self._command, first, out))
         return Row(
             model=name,
             method=method,
@@ -103,8 +96,18 @@ class Runs:
             cpu=self._median(costs),
             peak_bytes=max(cost.peak_bytes for cost in costs),
             threads_equal=first.read_bytes() == two.read_bytes(),
-            batches_equal=max(found, default="-"),
+            batches_equal=self._batches(name, method),
         )
+
+    def _batches(self, name: str, method: str) -> str:
+        free = self._folder / f"{name}_free.onnx"
+        if not free.is_file():
+            return "-"
+        outs = []
+        for size in (1, 3, 8):
+            outs.append(self._folder / f"batch_{size}")
+            measure(self._calibrate(free, self._folder / f"{name}_{size}", method, outs[-1]))
+        return max(difference(self._command, outs[0], out) for out in outs[1:])
 
     def _calibrate(
         self, model: Path, data: Path, method: str, out: Path, threads: int = 1

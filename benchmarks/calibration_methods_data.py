@@ -2,8 +2,8 @@
 
 usage: calibration_methods_data.py FOLDER [CASES NAME ...]
 
-FOLDER gets NAME.onnx, and for each batch size NAME_1, NAME_3, NAME_8: the same samples, one or
-several a file. Sizes that the model's fixed first axis does not allow are left out.
+FOLDER gets NAME.onnx, where it can take several samples NAME_free.onnx with a free first axis, and
+for each batch size NAME_1, NAME_3, NAME_8: the same samples, one or several a file.
 """
 
 import importlib
@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnxruntime as ort
 from models import encoder, mobilenet_v2, resnet18
 from whole_job_data import samples
 
@@ -22,11 +23,27 @@ BATCHES = (1, 3, 8)
 Feed = dict[str, np.ndarray]
 
 
-def free_first_axes(model: onnx.ModelProto) -> bool:
-    known = {tensor.name for tensor in model.graph.initializer}
-    values = [v for v in model.graph.input if v.name not in known] + list(model.graph.output)
-    shapes = [value.type.tensor_type.shape.dim for value in values]
-    return all(len(dims) > 1 and not dims[0].HasField("dim_value") for dims in shapes)
+def with_free_batch(model: onnx.ModelProto, feed: Feed) -> onnx.ModelProto | None:
+    """The model with a free first axis everywhere, if it then takes two samples."""
+    free = onnx.ModelProto()
+    free.CopyFrom(model)
+    known = {tensor.name for tensor in free.graph.initializer}
+    values = [v for v in free.graph.input if v.name not in known] + list(free.graph.output)
+    for value in values:
+        dims = value.type.tensor_type.shape.dim
+        if len(dims) < 2 or dims[0].dim_value > 1:
+            return None
+        dims[0].dim_param = "batch"
+    del free.graph.value_info[:]
+    both = {name: np.concatenate([x, x]) for name, x in feed.items()}
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    try:
+        session = ort.InferenceSession(free.SerializeToString(), options)
+        outputs = zip(session.run(None, feed), session.run(None, both), strict=True)
+        return free if all(len(b) == 2 * len(a) for a, b in outputs) else None
+    except Exception:  # the engine's errors share no other base
+        return None
 
 
 def batches(feeds: list[Feed], size: int) -> list[Feed]:
@@ -48,27 +65,34 @@ def batches(feeds: list[Feed], size: int) -> list[Feed]:
     return result
 
 
-def write(folder: Path, feeds: list[Feed]) -> None:
-    folder.mkdir()
-    for i, feed in enumerate(feeds):
-        np.savez(folder / f"{i:03}.npz", **feed)
+def write(folder: Path, name: str, model: onnx.ModelProto, feeds: list[Feed]) -> None:
+    onnx.save(model, folder / f"{name}.onnx")
+    free = with_free_batch(model, feeds[0])
+    if free:
+        onnx.save(free, folder / f"{name}_free.onnx")
+    for size in BATCHES if free else (1,):
+        samples = folder / f"{name}_{size}"
+        samples.mkdir(exist_ok=True)
+        for i, feed in enumerate(batches(feeds, size)):
+            np.savez(samples / f"{i:03}.npz", **feed)
+
+
+def read(folder: Path) -> list[Feed]:
+    return [dict(np.load(file)) for file in sorted(folder.glob("*.npz"))]
 
 
 def main() -> None:
     folder = Path(sys.argv[1])
     for name, make in NETS.items():
         model = make()
-        onnx.save(model, folder / f"{name}.onnx")
         samples(model, SAMPLES, folder / f"{name}_1")
+        write(folder, name, model, read(folder / f"{name}_1"))
     if len(sys.argv) > 2:
         sys.path.insert(0, sys.argv[2])
         known = {case.name: case for case in importlib.import_module("cases_open").CASES}
         for name in sys.argv[3:]:
-            model = onnx.load(known[name].path())
-            onnx.save(model, folder / f"{name}.onnx")
             feeds = [dict(feed) for feed in known[name].calib()]
-            for size in BATCHES if free_first_axes(model) else (1,):
-                write(folder / f"{name}_{size}", batches(feeds, size))
+            write(folder, name, onnx.load(known[name].path()), feeds)
 
 
 if __name__ == "__main__":

@@ -54,12 +54,15 @@ double percentile(const Histogram& histogram, double percent) {
   return low + (order_statistic(histogram, rank + 1) - low) * (at - below);
 }
 
-/// Bins wide enough for the limit to reach from 0 to the largest magnitude.
+/// Bins of entropy, as many as its usual implementations have.
+constexpr double kEntropyBins = 2048;
+
+/// Bins wide enough for kEntropyBins to reach from 0 to the largest magnitude.
 Histogram from_zero(const Histogram& histogram) {
   const double largest = std::max(std::abs(static_cast<double>(histogram.min())),
                                   std::abs(static_cast<double>(histogram.max())));
   int exponent = histogram.exponent();
-  while (std::ldexp(largest, -exponent) >= static_cast<double>(histogram.limit())) {
+  while (std::ldexp(largest, -exponent) >= kEntropyBins) {
     ++exponent;
   }
   return histogram.coarser(exponent);

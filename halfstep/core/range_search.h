@@ -29,8 +29,7 @@ struct RealInterval {
 /// percentile  [P(100 - p), P(p)] with p = spec.extra["percentile"] (99.99 if absent, above 50 and
 ///             at most 100). P interpolates linearly between the two nearest order statistics, as
 ///             numpy.percentile; an order statistic is known to within one bin.
-/// entropy     (w here such that 0 to the largest magnitude needs at most the histogram's limit of
-///             bins) The threshold t = i w that minimizes the Kullback-Leibler divergence
+/// entropy     (w here such that 0 to the largest magnitude needs at most 2048 bins) The threshold t = i w that minimizes the Kullback-Leibler divergence
 ///             sum p log(p / q): p counts |x| in bins of w up to t, all larger values in the last
 ///             bin; q counts only those up to t, spread evenly over the non-empty bins of each of g
 ///             groups of bins; group j holds bins floor(j i / g) up to floor((j + 1) i / g). g is

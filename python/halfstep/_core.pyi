@@ -1,6 +1,6 @@
 """The native part of halfstep. Use it through the package `halfstep`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping as _Mapping, Sequence
 import os
 import pathlib
 from typing import Any, overload
@@ -535,7 +535,9 @@ class EncodingsFile:
     @property
     def diagnostics(self) -> list[Diagnostic]: ...
 
-def load_model(path: str | os.PathLike) -> tuple[Model, list[Diagnostic]]: ...
+def load_model(path: str | os.PathLike, extents: _Mapping[str, Sequence[int]]) -> tuple[Model, list[Diagnostic]]: ...
+
+def model_from_bytes(content: bytes, extents: _Mapping[str, Sequence[int]]) -> tuple[Model, list[Diagnostic]]: ...
 
 def read_encodings(path: str | os.PathLike, model: Model | None, *, lenient: bool) -> EncodingsFile: ...
 
@@ -636,6 +638,18 @@ class TensorStatistics:
     @property
     def infinity_count(self) -> int: ...
 
+    @property
+    def mask_count(self) -> int:
+        """
+        Finite values beyond 1e30, as attention masks hold: left out of min and max.
+        """
+
+    @property
+    def moved(self) -> float:
+        """
+        How far the range moved in the last tenth of the samples, as a share of its width; of saved statistics on average over all orders of the samples.
+        """
+
     def __repr__(self) -> str: ...
 
 class CalibrationResult:
@@ -651,6 +665,38 @@ class CalibrationResult:
 
     @property
     def diagnostics(self) -> list[Diagnostic]: ...
+
+class Statistics:
+    """What `halfstep calibrate` saves."""
+
+    @property
+    def samples(self) -> int: ...
+
+    @property
+    def method(self) -> str: ...
+
+    @property
+    def engine(self) -> str: ...
+
+    @property
+    def tensors(self) -> dict[str, TensorStatistics]:
+        """
+        TensorStatistics by tensor name; min and max are the smallest and largest value.
+        """
+
+    def to_bytes(self) -> bytes:
+        """The bytes of the file; equal statistics have equal bytes."""
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Writes the file; it appears only when it is complete."""
+
+    def __repr__(self) -> str: ...
+
+def read_statistics(path: str | os.PathLike) -> Statistics: ...
+
+def statistics_from_bytes(data: bytes, name: str) -> Statistics: ...
+
+def merge_statistics(parts: Sequence[Statistics], names: Sequence[str]) -> Statistics: ...
 
 def sample_inputs(model: Model) -> list[TensorInfo]:
     """The inputs that a sample must give: graph inputs without a default."""
@@ -685,6 +731,36 @@ class QuantizeRequest:
 
     @recipe.setter
     def recipe(self, arg: str, /) -> None: ...
+
+    @property
+    def method(self) -> str: ...
+
+    @method.setter
+    def method(self, arg: str, /) -> None: ...
+
+    @property
+    def percentile(self) -> float | None: ...
+
+    @percentile.setter
+    def percentile(self, arg: float | None, /) -> None: ...
+
+    @property
+    def stats(self) -> pathlib.Path: ...
+
+    @stats.setter
+    def stats(self, arg: str | os.PathLike, /) -> None: ...
+
+    @property
+    def resume(self) -> pathlib.Path: ...
+
+    @resume.setter
+    def resume(self, arg: str | os.PathLike, /) -> None: ...
+
+    @property
+    def stats_out(self) -> pathlib.Path: ...
+
+    @stats_out.setter
+    def stats_out(self, arg: str | os.PathLike, /) -> None: ...
 
     @property
     def set(self) -> list[str]: ...

@@ -82,7 +82,9 @@ def from_torch(
     external = False
     try:
         external = frontend.write(model, str(path))
-        return _core.load_model(path)[0] if external else _core.Model.from_bytes(path.read_bytes())
+        return (
+            _core.load_model(path, {})[0] if external else _core.Model.from_bytes(path.read_bytes())
+        )
     finally:
         if external:  # big weights are read from their file when they are needed
             atexit.register(shutil.rmtree, folder, ignore_errors=True)

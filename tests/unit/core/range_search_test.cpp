@@ -165,11 +165,12 @@ TEST(RangeSearch, EntropyFindsTheThresholdOfTheFormula) {
       const std::vector<float> values = heavy_tailed(4000, 9, positive);
       const Histogram histogram = histogram_of(values);
       const std::size_t codes = dtype == Dtype::uint8 ? 256 : 16;
-      const double threshold =
-          exact_threshold(values, histogram.width(), positive ? codes : codes / 2);
+      const double largest = std::max(histogram.max(), -histogram.min());
+      const double width = std::exp2(std::floor(std::log2(largest / 2048)) + 1);
+      const double threshold = exact_threshold(values, width, positive ? codes : codes / 2);
       const RealInterval range = search_range(histogram, spec_of("entropy", dtype));
-      EXPECT_NEAR(range.high, std::min<double>(histogram.max(), threshold), histogram.width());
-      EXPECT_NEAR(range.low, std::max<double>(histogram.min(), -threshold), histogram.width());
+      EXPECT_NEAR(range.high, std::min<double>(histogram.max(), threshold), width);
+      EXPECT_NEAR(range.low, std::max<double>(histogram.min(), -threshold), width);
     }
   }
 }
