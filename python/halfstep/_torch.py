@@ -11,8 +11,14 @@ from typing import Any
 
 from halfstep import _core
 from halfstep._errors import Unsupported
+from halfstep._quantize import load
 
 _NEEDED = ("torch", "onnxscript", "onnx_ir", "onnx")
+
+
+def _installed(name: str) -> bool:
+    spec = importlib.util.find_spec(name)
+    return spec is not None and spec.origin is not None  # a folder of that name is no package
 
 
 def from_torch(
@@ -63,7 +69,7 @@ def from_torch(
     Activations that are quantized with scales known at run time only are float, which a
     UserWarning says.
     """
-    missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
+    missing = [name for name in _NEEDED if not _installed(name)]
     if missing:
         raise Unsupported(
             f"PyTorch models need {', '.join(missing)}, which the extra brings: "
@@ -82,9 +88,7 @@ def from_torch(
     external = False
     try:
         external = frontend.write(model, str(path))
-        return (
-            _core.load_model(path, {})[0] if external else _core.Model.from_bytes(path.read_bytes())
-        )
+        return load(path if external else path.read_bytes())
     finally:
         if external:  # big weights are read from their file when they are needed
             atexit.register(shutil.rmtree, folder, ignore_errors=True)

@@ -318,20 +318,39 @@ def test_integers_computed_at_run_time_are_refused_by_name():
         halfstep.from_torch(program)
 
 
-def test_weights_of_an_unknown_form_are_refused_by_name():
-    """int8 values that a module turns into floats by itself."""
+class OwnArithmetic(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("packed", torch.randint(-8, 8, (16, 4), dtype=torch.int8))
+        self.register_buffer("offset", torch.rand(16, 4))
 
-    class Own(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.register_buffer("packed", torch.randint(-8, 8, (16, 4), dtype=torch.int8))
-            self.register_buffer("offset", torch.rand(16, 4))
+    def forward(self, x):
+        return x @ (self.packed.float() + self.offset)
 
+
+class OwnRows(OwnArithmetic):
+    def forward(self, x):
+        return nn.functional.embedding(x.long().abs() % 16, self.packed).float() * 0.1
+
+
+class OwnBits(OwnArithmetic):
+    def forward(self, x):
+        return x @ ((self.packed.int() >> 2) & 3).float()
+
+
+@pytest.mark.parametrize("kind", [OwnArithmetic, OwnRows, OwnBits])
+def test_weights_of_an_unknown_form_are_refused_by_name(kind):
+    with pytest.raises(halfstep.Unsupported, match="tensor packed holds"):
+        halfstep.from_torch(kind(), torch.randn(2, 16))
+
+
+def test_integers_of_the_input_may_become_floats():
+    class Image(nn.Module):
         def forward(self, x):
-            return x @ (self.packed.float() + self.offset)
+            return x.float() / 255
 
-    with pytest.raises(halfstep.Unsupported, match="tensor packed holds int8 values"):
-        halfstep.from_torch(Own(), torch.randn(2, 16))
+    x = torch.randint(0, 256, (2, 3), dtype=torch.uint8)
+    assert distance(run(halfstep.from_torch(Image(), x), x), x / 255) <= 1e-6
 
 
 def test_the_module_of_the_caller_stays_as_it_is():

@@ -49,7 +49,9 @@ def model_of(
             program = _exported(prepared(source, notes), args, kwargs, dynamic_shapes)
             names = _dimension_names(program, dynamic_shapes)
         ProgramRewriter(program, notes).rewrite()
+        norms = [node.name for node in program.graph.nodes if "batch_norm" in str(node.target)]
         model = _onnx_program(program).model
+        _name_norms(model.graph, norms)
         model = lowered(model, notes)
     _refuse_training(model)
     _name_dimensions(model, names)
@@ -167,6 +169,15 @@ def _refuse_training(model: Any) -> None:
                 " (of a program: torchao.quantization.pt2e.move_exported_model_to_eval) before "
                 "the export"
             )
+
+
+def _name_norms(graph: Any, names: Sequence[str]) -> None:
+    """Batch normalization is called as in the program, and not getitem, as in torch's rewriting."""
+    nodes = [node for node in graph if node.op_type == "BatchNormalization"]
+    taken = {value.name for node in graph for value in node.outputs}
+    if len(nodes) == len(names) and not taken & set(names):
+        for node, name in zip(nodes, names, strict=True):
+            node.outputs[0].name = name
 
 
 # Names of extents that are open.

@@ -5,15 +5,19 @@ from typing import Any
 from onnx_ir.passes import common as passes
 from onnxscript import optimizer
 
+from halfstep._errors import Unsupported
 from halfstep._frontend.torch_ops import DOMAIN
 from halfstep._frontend.torch_patterns import turns_integers_to_floats
 
+_BITWISE = {"BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor"}
 _GROWING = {"Expand", "ConstantOfShape", "Range", "Tile", "Resize", "Upsample", "OneHot"}
 
 
 def fold(model: Any, parameters: set[str]) -> None:
     passes.InlinePass()(model)
     origins = _origins(model, parameters)
+
+    _refuse_packed(model, origins)
 
     def should_fold(node: Any) -> bool | None:
         if node.domain == DOMAIN or turns_integers_to_floats(node):
@@ -26,6 +30,17 @@ def fold(model: Any, parameters: set[str]) -> None:
     passes.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0)(model)
     passes.RemoveUnusedNodesPass()(model)
     _name_by_origin(model.graph, parameters, origins)
+
+
+def _refuse_packed(model: Any, origins: dict[str, set[str]]) -> None:
+    """Integers that a program takes apart bit by bit are weights of a form of its own."""
+    for node in model.graph:
+        names = [name for x in node.inputs if x is not None for name in origins.get(x.name, ())]
+        if node.op_type in _BITWISE and names:
+            raise Unsupported(
+                f"tensor {names[0]} holds packed integers that the program unpacks by itself "
+                f"({node.op_type}): a form of quantization that is not known to halfstep"
+            )
 
 
 def _origins(model: Any, parameters: set[str]) -> dict[str, set[str]]:

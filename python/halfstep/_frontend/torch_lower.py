@@ -19,6 +19,7 @@ from halfstep._frontend.torch_ops import DOMAIN
 from halfstep._frontend.torch_patterns import FLOAT8, recognize
 from halfstep._frontend.torch_program import Notes
 
+_LAYERS = ("torch.nn.modules.conv.", "torch.nn.modules.linear.Linear")
 _CONTAINERS = {
     (True, 4): (ir.DataType.INT4, ml_dtypes.int4),
     (False, 4): (ir.DataType.UINT4, ml_dtypes.uint4),
@@ -93,6 +94,15 @@ class _Scheme:
         scale, point = (v.transpose(order) for v in values) if self.block else values
         limits = (self.quant_min, self.quant_max, self.wide)
         return _Scheme(scale, point, *limits, moved, self.block, self.dtype, self.container)
+
+
+def _limits_of(dtype: str) -> tuple[int, int] | None:
+    """Of int5, uint7 and the like; None for no name."""
+    kind, _, bits = dtype.rpartition("int")
+    if not bits:
+        return None
+    n = int(bits)
+    return (0, 2**n - 1) if kind == "u" else (-(2 ** (n - 1)), 2 ** (n - 1) - 1)
 
 
 class _Lowering:
@@ -390,23 +400,43 @@ class _Lowering:
         self._take_over(old, self._in_type(node, new, old))
 
     def _saturated(self, before: Any, x: Any, base: str, scheme: _Scheme) -> Any:
-        """Limits that are narrower than the integer type, as a Clip before it."""
-        info: Any = ml_dtypes.iinfo(scheme.container[1])  # type: ignore[no-untyped-call]
-        limits = [scheme.quant_min, scheme.quant_max]
-        if limits == [info.min, info.max] or scheme.axis is not None:
-            return x
-        ends = [
-            self._initializer(
-                f"{base}_{name}", ((end - scheme.zero_point) * scheme.scale).astype(np.float32)
+        """Limits that are narrower than the integer type, as a Clip before it.
+
+        A type that ONNX lacks (5 bits) is the two together, which halfstep reads as that type;
+        other limits ([-127, 127]) are a Clip of the model.
+        """
+        if scheme.container[1] in (np.int32, np.uint32):
+            raise Unsupported(
+                f"node {before.name}: {base} is quantized to {scheme.container[0].name.lower()} at "
+                "run time, which ONNX can't say"
             )
-            for name, end in zip(("lowest", "highest"), limits, strict=True)
-        ]
-        clip = ir.node("Clip", [x, *ends], name=f"node_{base}_saturated")
-        clip.outputs[0].name = self._fresh(f"{base}_saturated")
-        clip.metadata_props["halfstep.op"] = "Saturate"
-        clip.outputs[0].type, clip.outputs[0].shape = x.type, x.shape
-        self.graph.insert_before(before, clip)
-        return clip.outputs[0]
+        whole: Any = ml_dtypes.iinfo(scheme.container[1])  # type: ignore[no-untyped-call]
+        limits = (scheme.quant_min, scheme.quant_max)
+        named = _limits_of(scheme.dtype) == limits and scheme.axis is None
+        if not named:
+            scheme.dtype = ""
+        if limits == (whole.min, whole.max):
+            return x
+        ends = [(end - scheme.zero_point) * scheme.scale for end in limits]
+        if scheme.axis is None:
+            values = [self._initializer(f"{base}_limit", end.astype(np.float32)) for end in ends]
+            return self._before(before, "Clip", [x, *values], f"{base}_saturated", named)
+        form = [1] * len(x.shape)
+        form[scheme.axis] = -1
+        for kind, end in zip(("Max", "Min"), ends, strict=True):
+            value = self._initializer(f"{base}_limit", end.astype(np.float32).reshape(form))
+            x = self._before(before, kind, [x, value], f"{base}_saturated", named)
+        return x
+
+    def _before(self, node: Any, kind: str, inputs: list[Any], name: str, saturates: bool) -> Any:
+        new = ir.node(kind, inputs, name=f"node_{name}")
+        value = new.outputs[0]
+        value.name = self._fresh(name)
+        value.type, value.shape = inputs[0].type, inputs[0].shape
+        if saturates:
+            new.metadata_props["halfstep.op"] = "Saturate"
+        self.graph.insert_before(node, new)
+        return value
 
     def _write_back(self, node: Any, q: Any, scheme: _Scheme) -> None:
         """Integers that come from somewhere else, such as a Reshape of quantized values."""
@@ -441,13 +471,21 @@ def _parameter_name(name: str, reader: Any, taken: set[str]) -> str:
 
 
 def _by_reader(reader: Any, taken: set[str]) -> str:
-    """`conv1.weight` where the bias beside it is `conv1.bias`: convert_pt2e drops the name."""
-    values: list[str] = [x.name for x in reader.inputs[2:3] if x is not None]
-    if reader.op_type == "MatMul":
-        uses = [use.node for use in reader.outputs[0].uses()]
-        values = [x.name for node in uses if node.op_type == "Add" for x in node.inputs]
-    for value in values:
-        name = f"{value.removesuffix('.bias')}.weight"
-        if value.endswith(".bias") and name not in taken:
-            return name
-    return ""
+    """`conv1.weight` where a convolution or linear layer conv1 runs the node, as torch recorded it.
+
+    Of programs without records: where the bias beside it is `conv1.bias`. convert_pt2e drops the
+    names of weights that it folds.
+    """
+    scopes, kinds = (
+        [entry.strip(" '[]") for entry in reader.metadata_props.get(key, "").split(",")]
+        for key in ("pkg.torch.onnx.name_scopes", "pkg.torch.onnx.class_hierarchy")
+    )
+    layer = len(kinds) > 1 and kinds[-2].startswith(_LAYERS)
+    owners = scopes[-2:-1] if layer and len(scopes) == len(kinds) else []
+    uses = [use.node for use in reader.outputs[0].uses()] if reader.op_type == "MatMul" else []
+    values = [x for node in uses if node.op_type == "Add" for x in node.inputs]
+    values += reader.inputs[2:3]
+    biases: list[str] = [x.name for x in values if x is not None and x.name.endswith(".bias")]
+    owners += [bias.removesuffix(".bias") for bias in biases]
+    names = (f"{owner}.weight" for owner in owners if owner)
+    return next((name for name in names if name not in taken), "")

@@ -260,7 +260,9 @@ def _unwrap(owner: Any, name: str, weight: Any, place: str, notes: Notes) -> Non
     owner.register_buffer(codes, weight.qdata.detach())
     owner.register_buffer(scale, weight.scale.detach().float())
     owner.register_buffer(f"{name}_zero_point", None if zero_point is None else zero_point.detach())
-    block, dtype = list(weight.block_size), weight.dtype
+    bias = getattr(owner, "bias", None)  # a module that changed its type has weights that did not
+    dtype = bias.dtype if isinstance(bias, torch.Tensor) else weight.dtype
+    block = list(weight.block_size)
 
     def dequantized(self: Any) -> Any:
         point = getattr(self, f"{name}_zero_point")

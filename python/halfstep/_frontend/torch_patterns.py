@@ -15,24 +15,34 @@ from halfstep._errors import Unsupported
 from halfstep._frontend.torch_ops import DOMAIN
 
 FLOAT8 = {ir.DataType.FLOAT8E4M3FN, ir.DataType.FLOAT8E5M2}
+_MOVING = {"Gather", "Reshape", "Transpose", "Slice", "Squeeze", "Unsqueeze", "Identity", "Split"}
 NARROW = {ir.DataType.INT8, ir.DataType.UINT8, ir.DataType.INT4, ir.DataType.UINT4, *FLOAT8}
 
 
 def turns_integers_to_floats(node: Any) -> bool:
     """A Cast of stored narrow values, which must not be folded away in silence."""
-    if node.op_type != "Cast" or node.inputs[0] is None:
-        return False
-    x, to = node.inputs[0], ir.DataType(node.attributes["to"].as_int())
-    return x.const_value is not None and x.const_value.dtype in NARROW and to.is_floating_point()
+    return stored_narrow_values(node) is not None
+
+
+def stored_narrow_values(node: Any) -> Any:
+    """The constant of narrow values that a Cast turns into floats, or rows of it; else None."""
+    if node.op_type != "Cast":
+        return None
+    if not ir.DataType(node.attributes["to"].as_int()).is_floating_point():
+        return None
+    x = node.inputs[0]
+    while x is not None and x.producer() is not None and x.producer().op_type in _MOVING:
+        x = x.producer().inputs[0]
+    stored = x is not None and x.const_value is not None and x.const_value.dtype in NARROW
+    return x if stored else None
 
 
 def recognize(graph: Any) -> None:
     """Writes Dequantize (torch_ops.py) for both forms; refuses what is left."""
     for node in list(graph):
-        if turns_integers_to_floats(node) and not (
-            _of_weight(graph, node) or _of_product(graph, node)
-        ):
-            x = node.inputs[0]
+        x = stored_narrow_values(node)
+        whole = x is not None and x is node.inputs[0]
+        if x is not None and not (whole and (_of_weight(graph, node) or _of_product(graph, node))):
             raise Unsupported(
                 f"tensor {x.name} holds {x.const_value.dtype.name.lower()} values that the program "
                 "turns into floats by arithmetic of its own: a form of quantization that is not "
