@@ -1,5 +1,4 @@
 // `halfstep stats merge` and `halfstep stats show`.
-#include <algorithm>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -13,7 +12,6 @@
 #include "halfstep/calibration/stats_file.h"
 #include "halfstep/calibration/stats_json.h"
 #include "halfstep/output_check.h"
-#include "halfstep/support/diagnostic_text.h"
 
 namespace halfstep::cli {
 namespace {
@@ -78,11 +76,13 @@ int show(const StatsArguments& a, Console& console) {
 
 int merge(const StatsArguments& a, Console& console) {
   std::vector<InputFile> inputs;
+  inputs.reserve(a.files.size());
   for (const std::string& file : a.files) {
     inputs.push_back({.what = "statistics to merge", .path = file});
   }
   check_output("-o", a.output, inputs, a.force);
   std::vector<StatisticsFile> parts;
+  parts.reserve(a.files.size());
   for (const std::string& file : a.files) {
     parts.push_back(read_statistics(file));
   }

@@ -61,12 +61,13 @@ void JobStatistics::choose_method(Recipe& recipe, const std::string& method,
 CalibrationResult JobStatistics::ranges(std::span<const ObservedTensor> needed,
                                         std::span<const ObservedTensor> helpful,
                                         Diagnostics& diagnostics) const {
-  CalibrationResult result{.samples = from_->samples, .widened = from_->source.widened};
+  const StatisticsFile& file = from_.value();
+  CalibrationResult result{.samples = file.samples, .widened = file.source.widened};
   std::vector<std::string> missing;
   const auto take = [&](std::span<const ObservedTensor> tensors) {
     for (const ObservedTensor& tensor : tensors) {
-      const auto found = from_->tensors.find(tensor.name);
-      if (found == from_->tensors.end()) {
+      const auto found = file.tensors.find(tensor.name);
+      if (found == file.tensors.end()) {
         missing.push_back(tensor.name);
         continue;
       }
@@ -107,7 +108,7 @@ const std::map<std::string, TensorStatistics>* JobStatistics::start(
     return nullptr;
   }
   const std::string name = request_.resume.string();
-  StatisticsSource now = source(recipe, engine, resumed_->source.widened);
+  const StatisticsSource now = source(recipe, engine, resumed_->source.widened);
   if (resumed_->source != now) {
     const auto text = [](const StatisticsSource& s) {
       return s.engine + ", method " + s.method +

@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "halfstep/model/op_facts.h"
-#include "halfstep/model/values.h"
 
 namespace halfstep {
 namespace {

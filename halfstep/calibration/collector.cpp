@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "halfstep/core/kernels/minmax/minmax.h"
-#include "halfstep/core/range_search.h"
 #include "halfstep/engines/watched.h"
 #include "halfstep/support/diagnostic_text.h"
 
@@ -158,8 +157,8 @@ void Collector::take(const WatchedValue& value) {
   seen_.mask_count += batch.mask_count;
   seen_.mask_below = seen_.mask_below || batch.mask_below;
   seen_.mask_above = seen_.mask_above || batch.mask_above;
-  if (seen_.channels) {
-    take_channels(value);
+  if (seen_.channels && tensor_->channel_axis) {
+    take_channels(value, *tensor_->channel_axis, *seen_.channels);
   }
   if (batch.min > batch.max) {
     return;
@@ -215,11 +214,9 @@ void Collector::count_in(const WatchedValue& value, const Batch& batch) {
   flush(0);
 }
 
-void Collector::take_channels(const WatchedValue& value) {
-  ChannelActivity& channels = *seen_.channels;
+void Collector::take_channels(const WatchedValue& value, int axis, ChannelActivity& channels) {
   const auto rank = static_cast<int>(value.shape.size());
-  const int axis =
-      *tensor_->channel_axis < 0 ? *tensor_->channel_axis + rank : *tensor_->channel_axis;
+  axis += axis < 0 ? rank : 0;
   // Blocked layouts are those of images: channels are axis 1.
   if (axis < 0 || axis >= rank || (value.channel_block > 1 && axis != 1)) {
     channels = {.active = {}, .varies = true};
@@ -317,19 +314,24 @@ void Collector::report(Diagnostics& diagnostics) const {
             " (infinite, or beyond 1e30)" + first + "; left out of the range, so " +
             (seen_.mask_below ? "the smallest code" : "the largest code") + " stands for them");
   }
-  if (seen_.channels) {
-    const std::vector<std::size_t> inactive = seen_.channels->inactive();
-    if (!inactive.empty() && inactive.size() < seen_.channels->active.size()) {
-      std::string list;
-      for (std::size_t i = 0; i < std::min(inactive.size(), kNamedChannels); ++i) {
-        list += (i == 0 ? "" : ", ") + std::to_string(inactive[i]);
-      }
-      say(Severity::note, "calibration/inactive-channels",
-          std::to_string(inactive.size()) + " of " +
-              counted(seen_.channels->active.size(), "channel") + " were 0 in every sample: " +
-              list + (inactive.size() > kNamedChannels ? ", ..." : ""));
-    }
+  if (std::string text = inactive_channels(); !text.empty()) {
+    say(Severity::note, "calibration/inactive-channels", std::move(text));
   }
+}
+
+/// Empty if there are none, or if all are: then the tensor is named as such.
+std::string Collector::inactive_channels() const {
+  const ChannelActivity channels = seen_.channels.value_or(ChannelActivity{});
+  const std::vector<std::size_t> inactive = channels.inactive();
+  if (inactive.empty() || inactive.size() == channels.active.size()) {
+    return {};
+  }
+  std::string list;
+  for (std::size_t i = 0; i < std::min(inactive.size(), kNamedChannels); ++i) {
+    list += (i == 0 ? "" : ", ") + std::to_string(inactive[i]);
+  }
+  return std::to_string(inactive.size()) + " of " + counted(channels.active.size(), "channel") +
+         " were 0 in every sample: " + list + (inactive.size() > kNamedChannels ? ", ..." : "");
 }
 
 }  // namespace halfstep

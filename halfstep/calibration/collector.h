@@ -34,7 +34,8 @@ class Collector {
   [[nodiscard]] static Batch measure(const WatchedValue& value);
   void take(const WatchedValue& value);
   void count_in(const WatchedValue& value, const Batch& batch);
-  void take_channels(const WatchedValue& value);
+  static void take_channels(const WatchedValue& value, int axis, ChannelActivity& channels);
+  [[nodiscard]] std::string inactive_channels() const;
   [[nodiscard]] TensorStatistics collected() const;
   template <typename Work>
   void named(Work work) const;

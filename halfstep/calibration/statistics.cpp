@@ -162,7 +162,7 @@ void merge(TensorStatistics& statistics, const TensorStatistics& other) {
   statistics.max = std::max(statistics.max, other.max);
   statistics.lowest.merge(other.lowest);
   statistics.highest.merge(other.highest);
-  if (statistics.histogram) {
+  if (statistics.histogram && other.histogram) {
     statistics.histogram->merge(*other.histogram);
   }
   if (statistics.channels && other.channels) {

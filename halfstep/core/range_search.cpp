@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -102,7 +101,7 @@ class Divergence {
       return std::numeric_limits<double>::infinity();  // q is 0 where p is not
     }
     const double raised = last + outliers;
-    double own = entropy_[bins - 1] + (raised > 0 ? raised * std::log(raised) : 0.0);
+    const double own = entropy_[bins - 1] + (raised > 0 ? raised * std::log(raised) : 0.0);
     double cross = 0;
     for (std::size_t group = 0; group < groups_; ++group) {
       const std::size_t begin = group * bins / groups_;
@@ -129,7 +128,7 @@ RealInterval by_entropy(const Histogram& original, const ResolvedSpec& spec) {
   const std::size_t groups =
       std::max<std::size_t>(is_symmetric(spec.spec()) || !one_sign ? codes / 2 : codes, 1);
   const std::vector<double> counts = folded(histogram);
-  RealInterval range{histogram.min(), histogram.max()};
+  const RealInterval range{.low = histogram.min(), .high = histogram.max()};
   if (is_floating(spec->dtype) || counts.size() <= groups) {
     return range;
   }
@@ -186,41 +185,47 @@ std::vector<double> around(double middle, double ratio, double limit) {
   return candidates;
 }
 
+/// high = -low.
+Best best_symmetric(const RangeError& error, double limit) {
+  Best best;
+  double ratio = std::exp2(1.0 / kPerOctave);
+  for (const double end : scaled(limit, kPerOctave)) {
+    best.take(-end, end, error.of(-end, end));
+  }
+  for (int round = 0; round < kRefinements; ++round, ratio = std::pow(ratio, 1.0 / kSteps)) {
+    for (const double end : around(best.high, ratio, limit)) {
+      best.take(-end, end, error.of(-end, end));
+    }
+  }
+  return best;
+}
+
+Best best_of_two_ends(const RangeError& error, double low, double high) {
+  constexpr int kCoarse = kPerOctave / 2;
+  Best best;
+  const auto try_all = [&](const std::vector<double>& lows, const std::vector<double>& highs) {
+    for (const double left : lows) {
+      for (const double right : highs) {
+        best.take(left, right, error.of(left, right));
+      }
+    }
+  };
+  try_all(scaled(low, kCoarse), scaled(high, kCoarse));
+  double ratio = std::exp2(1.0 / kCoarse);
+  for (int round = 0; round < kRefinements; ++round, ratio = std::pow(ratio, 1.0 / kSteps)) {
+    try_all(around(best.low, ratio, low), around(best.high, ratio, high));
+  }
+  return best;
+}
+
 RealInterval by_error(const Histogram& histogram, const ResolvedSpec& spec,
                       double clipping_weight) {
   const RangeError error(histogram, spec, clipping_weight);
   const double low = std::min(histogram.min(), 0.0F);
   const double high = std::max(histogram.max(), 0.0F);
   const bool symmetric = is_symmetric(spec.spec()) || is_floating(spec->dtype);
-  Best best;
-  double ratio = std::exp2(1.0 / kPerOctave);
-  if (symmetric) {
-    const double limit = std::max(-low, high);
-    for (const double end : scaled(limit, kPerOctave)) {
-      best.take(-end, end, error.of(-end, end));
-    }
-    for (int round = 0; round < kRefinements; ++round, ratio = std::pow(ratio, 1.0 / kSteps)) {
-      for (const double end : around(best.high, ratio, limit)) {
-        best.take(-end, end, error.of(-end, end));
-      }
-    }
-  } else {
-    constexpr int kCoarse = kPerOctave / 2;
-    ratio = std::exp2(1.0 / kCoarse);
-    for (const double left : scaled(low, kCoarse)) {
-      for (const double right : scaled(high, kCoarse)) {
-        best.take(left, right, error.of(left, right));
-      }
-    }
-    for (int round = 0; round < kRefinements; ++round, ratio = std::pow(ratio, 1.0 / kSteps)) {
-      const Best middle = best;
-      for (const double left : around(middle.low, ratio, low)) {
-        for (const double right : around(middle.high, ratio, high)) {
-          best.take(left, right, error.of(left, right));
-        }
-      }
-    }
-  }
+  const Best best =
+      symmetric ? best_symmetric(error, std::max(-low, high)) : best_of_two_ends(error, low, high);
   return {.low = static_cast<float>(std::max(best.low, low)),
           .high = static_cast<float>(std::min(best.high, high))};
 }
