@@ -25,6 +25,27 @@ void add_talk(CLI::App& app, OutputOptions& common) {
       ->group(kHelpGroup);
 }
 
+void add_model_form(CLI::App& app, ModelForm& form) {
+  const std::string group = "Of TensorFlow models";
+  app.add_option("--signature", form.signature,
+                 "which signature of a SavedModel; serving_default if not given")
+      ->type_name("NAME")
+      ->group(group);
+  app.add_option("--inputs", form.inputs,
+                 "inputs of a frozen graph, such as 'x:0'; its placeholders if not given; "
+                 "repeatable, or names between commas")
+      ->delimiter(',')
+      ->type_name("NAMES")
+      ->allow_extra_args(false)
+      ->group(group);
+  app.add_option("--outputs", form.outputs,
+                 "outputs of a frozen graph; what nothing reads if not given; repeatable")
+      ->delimiter(',')
+      ->type_name("NAMES")
+      ->allow_extra_args(false)
+      ->group(group);
+}
+
 void add_adaptation(CLI::App& app, QuantizeArguments& a, const std::string& group) {
   app.add_flag("--fallback", a.fallback,
                "ops whose symmetry or granularity no kernel of the target takes move to the "

@@ -25,6 +25,9 @@ CLI::Option* add_verbose(CLI::App& app, OutputOptions& common, const char* text)
 /// How much is said: -q, -v, --no-progress.
 void add_talk(CLI::App& app, OutputOptions& common);
 
+/// --signature, --inputs, --outputs: what a model of TensorFlow leaves open.
+void add_model_form(CLI::App& app, ModelForm& form);
+
 /// --fallback and --skip: how a model is made to run on a target.
 void add_adaptation(CLI::App& app, QuantizeArguments& arguments, const std::string& group);
 

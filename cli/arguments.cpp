@@ -46,7 +46,8 @@ struct Parsed {
 
 void add_quantize_data(CLI::App& app, QuantizeArguments& a) {
   app.add_option("MODEL", a.model,
-                 "an ONNX model: float, or with Q/DQ, whose encodings are taken over")
+                 "a model of ONNX, TFLite, TensorFlow or PyTorch; encodings that it has are taken "
+                 "over")
       ->group("Input");
   add_samples(app, a);
   app.add_option("--stats", a.stats,
@@ -96,9 +97,10 @@ void add_quantize_choices(CLI::App& app, QuantizeArguments& a) {
 
 Subcommand quantize_command(CLI::App& root, QuantizeArguments& a) {
   CLI::App* app = root.add_subcommand(
-      "quantize", "Quantize an ONNX model: calibrate, choose encodings, write it, measure it");
+      "quantize", "Quantize a model: calibrate, choose encodings, write it, measure it");
   add_quantize_data(*app, a);
   add_quantize_choices(*app, a);
+  add_model_form(*app, a.form);
   add_common(*app, a.common);
   add_talk(*app, a.common);
   return {.app = app, .common = &a.common, .result = [&a] { return Command(a); }};
@@ -107,7 +109,9 @@ Subcommand quantize_command(CLI::App& root, QuantizeArguments& a) {
 Subcommand inspect_command(CLI::App& root, InspectArguments& a) {
   CLI::App* app =
       root.add_subcommand("inspect", "Show a model: ops, types, sizes, existing encodings, traps");
-  app->add_option("MODEL", a.model, "an ONNX model, or a DLC (.dlc)")->group("Input");
+  app->add_option("MODEL", a.model, "a model of ONNX, TFLite, TensorFlow or PyTorch, or a DLC")
+      ->group("Input");
+  add_model_form(*app, a.form);
   add_common(*app, a.common);
   add_verbose(*app, a.common, "every row instead of the first ones");
   return {.app = app, .common = &a.common, .result = [&a] { return Command(a); }};

@@ -17,8 +17,15 @@ struct OutputOptions {
   bool debug = false;
 };
 
+/// What some forms of models leave open; the same for all commands that read one.
+struct ModelForm {
+  std::string signature{};
+  std::vector<std::string> inputs{}, outputs{};
+};
+
 struct QuantizeArguments {
   OutputOptions common{};
+  ModelForm form{};
   std::string command = "quantize";  ///< as the user called it: also "encodings apply"
   std::string model{};
   std::string calibration{};
@@ -62,6 +69,7 @@ struct ExplainArguments {
 
 struct VerifyArguments {
   OutputOptions common{};
+  ModelForm form{};
   std::string model{};                ///< a Q/DQ model, or a DLC
   std::string simulation{};           ///< the Q/DQ model beside a DLC
   std::string arithmetic = "target";  ///< of the simulation
@@ -81,6 +89,7 @@ struct VerifyArguments {
 
 struct InspectArguments {
   OutputOptions common{};
+  ModelForm form{};
   std::string model{};
 };
 
@@ -102,6 +111,7 @@ struct RecipesArguments {
 /// `halfstep encodings ACTION`, but for apply, which quantizes.
 struct EncodingsArguments {
   OutputOptions common{};
+  ModelForm form{};
   std::string action{};
   std::vector<std::string> files{};
   std::string model{};

@@ -71,7 +71,7 @@ void add_convert_command(CLI::App& root, QuantizeArguments& a, std::vector<Subco
   CLI::App* app = root.add_subcommand(
       "convert", "Make a model with encodings run on a target: adapt it, write it");
   app->add_option("-i,--input_network,--input-network", a.model,
-                  "an ONNX model, float or with Q/DQ")
+                  "a model of ONNX, TFLite, TensorFlow or PyTorch, float or with encodings")
       ->type_name("FILE")
       ->group("Input");
   app->add_option("--quantization_overrides,--quantization-overrides,--encodings", a.encodings,
@@ -109,6 +109,7 @@ void add_convert_command(CLI::App& root, QuantizeArguments& a, std::vector<Subco
       ->group("Result");
   app->add_flag("--force", a.force, "overwrite existing files")->group("Result");
   app->add_flag("--dry-run", a.dry_run, "decide everything, write nothing")->group("Result");
+  add_model_form(*app, a.form);
   add_common(*app, a.common);
   add_talk(*app, a.common);
   commands.push_back({.app = app, .common = &a.common, .result = [&a, choice] {

@@ -73,7 +73,8 @@ void add_writing_actions(CLI::App& group, EncodingsArguments& a, std::vector<CLI
                                      "FILES", "encodings files of any version");
   CLI::App* from_model =
       group.add_subcommand("from-model", "Write the encodings that a model with Q/DQ holds");
-  from_model->add_option("MODEL", a.model, "an ONNX model with Q/DQ or integer operators")
+  from_model
+      ->add_option("MODEL", a.model, "a model with encodings: Q/DQ, integer operators, FakeQuant")
       ->group("Input");
   for (CLI::App* app : {convert, merge}) {
     add_model_of_files(*app, a);
@@ -90,7 +91,7 @@ Subcommand apply_command(CLI::App& group, QuantizeArguments& a) {
   a.check = false;
   CLI::App* app =
       group.add_subcommand("apply", "Write a model with the encodings of a file, as Q/DQ");
-  app->add_option("MODEL", a.model, "an ONNX model, float or with Q/DQ")->group("Input");
+  app->add_option("MODEL", a.model, "a model, float or with encodings")->group("Input");
   app->add_option("FILE", a.encodings, "an encodings file of any version")->group("Input");
   app->add_option("-o,--output", a.output, "the quantized model")
       ->type_name("FILE")
@@ -100,6 +101,7 @@ Subcommand apply_command(CLI::App& group, QuantizeArguments& a) {
   app->add_flag("--lenient", a.lenient, "entries for tensors that the model lacks are warnings")
       ->excludes(strict)
       ->group("Input");
+  add_model_form(*app, a.form);
   add_common(*app, a.common);
   add_talk(*app, a.common);
   return {.app = app, .common = &a.common, .result = [&a] { return Command(a); }};
@@ -139,6 +141,7 @@ void add_encodings_commands(CLI::App& root, EncodingsArguments& a, QuantizeArgum
   add_reading_actions(*group, a, apps);
   add_writing_actions(*group, a, apps);
   for (CLI::App* app : apps) {
+    add_model_form(*app, a.form);
     add_common(*app, a.common);
     add_talk(*app, a.common);
     commands.push_back({.app = app, .common = &a.common, .result = [&a, app] {

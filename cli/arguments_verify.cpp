@@ -69,7 +69,8 @@ void add_runs(CLI::App& app, VerifyArguments& a) {
 void add_verify_command(CLI::App& root, VerifyArguments& a, std::vector<Subcommand>& commands) {
   CLI::App* app = root.add_subcommand(
       "verify", "Run a model on its target's emulator; compare with simulation and float model");
-  app->add_option("MODEL", a.model, "a Q/DQ model that halfstep wrote, or a DLC (.dlc)")
+  app->add_option("MODEL", a.model,
+                  "a model with encodings, such as Q/DQ that halfstep wrote, or a DLC (.dlc)")
       ->group("Input");
   app->add_option("--data", a.data, "samples, as --calibration of quantize takes them")
       ->type_name("DATA")
@@ -103,6 +104,7 @@ void add_verify_command(CLI::App& root, VerifyArguments& a, std::vector<Subcomma
                   "numbers)")
       ->type_name("BOUND")
       ->group("Result");
+  add_model_form(*app, a.form);
   add_common(*app, a.common);
   add_talk(*app, a.common);
   commands.push_back({.app = app, .common = &a.common, .result = [&a] {

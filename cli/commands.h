@@ -16,14 +16,17 @@ namespace halfstep::cli {
 // Errors: halfstep::Error.
 [[nodiscard]] int run_quantize(const QuantizeArguments& arguments, Console& console,
                                const Environment& environment);
-[[nodiscard]] int run_inspect(const InspectArguments& arguments, Console& console);
-[[nodiscard]] int run_explain(const ExplainArguments& arguments, Console& console);
+[[nodiscard]] int run_inspect(const InspectArguments& arguments, Console& console,
+                              const Environment& environment);
+[[nodiscard]] int run_explain(const ExplainArguments& arguments, Console& console,
+                              const Environment& environment);
 [[nodiscard]] int run_verify(const VerifyArguments& arguments, Console& console,
                              const Environment& environment);
 [[nodiscard]] int run_rule(const RuleArguments& arguments, Console& console);
 [[nodiscard]] int run_targets(const TargetsArguments& arguments, Console& console);
-[[nodiscard]] int run_encodings(const EncodingsArguments& arguments, Console& console);
 [[nodiscard]] int run_stats(const StatsArguments& arguments, Console& console);
+[[nodiscard]] int run_encodings(const EncodingsArguments& arguments, Console& console,
+                                const Environment& environment);
 [[nodiscard]] int run_recipes(const RecipesArguments& arguments, Console& console);
 
 }  // namespace halfstep::cli

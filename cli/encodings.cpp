@@ -14,11 +14,11 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/json_document.h"
+#include "cli/load.h"
 #include "cli/table.h"
 #include "cli/text.h"
 #include "halfstep/encodings/schema/format.h"
 #include "halfstep/encodings_files.h"
-#include "halfstep/frontends/load.h"
 #include "halfstep/model/graph_index.h"
 #include "halfstep/output_check.h"
 #include "halfstep/outputs/encodings_json.h"
@@ -36,11 +36,17 @@ namespace fs = std::filesystem;
 /// What the actions share: the model, if one is given, and what was noticed.
 class Job {
  public:
-  Job(const EncodingsArguments& arguments, Console& console)
+  Job(const EncodingsArguments& arguments, Console& console, const Environment& environment)
       : arguments_(arguments), console_(console) {
+    const ModelForm& form = arguments.form;
+    if (arguments.model.empty() &&
+        !(form.signature.empty() && form.inputs.empty() && form.outputs.empty())) {
+      throw UsageError("--signature, --inputs and --outputs are about a model, and there is none",
+                       "add --model MODEL");
+    }
     if (!arguments.model.empty()) {
       Diagnostics loading;  // of the model; here the files are looked at
-      model_.emplace(load_model(arguments.model, loading));
+      model_.emplace(load_for(arguments.model, arguments.form, environment, loading));
     }
   }
 
@@ -295,14 +301,16 @@ int show(Job& job) {
 
 }  // namespace
 
-int run_encodings(const EncodingsArguments& arguments, Console& console) {
+int run_encodings(const EncodingsArguments& arguments, Console& console,
+                  const Environment& environment) {
   static const std::map<std::string, int (*)(Job&)> kActions = {{"lint", lint},
                                                                 {"diff", diff},
                                                                 {"convert", merge},
                                                                 {"merge", merge},
                                                                 {"from-model", from_model},
                                                                 {"show", show}};
-  Job job(arguments, console);  // NOLINT(misc-const-correctness): the actions change it
+  Job job(arguments, console,
+          environment);  // NOLINT(misc-const-correctness): the actions change it
   return kActions.at(arguments.action)(job);
 }
 

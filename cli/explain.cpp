@@ -6,9 +6,9 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/json_document.h"
+#include "cli/load.h"
 #include "cli/table.h"
 #include "cli/text.h"
-#include "halfstep/frontends/load.h"
 #include "halfstep/support/json.h"
 
 namespace halfstep::cli {
@@ -42,9 +42,11 @@ std::string explanation_text(const Explanation& explanation) {
 
 }  // namespace
 
-int run_explain(const ExplainArguments& arguments, Console& console) {
+int run_explain(const ExplainArguments& arguments, Console& console,
+                const Environment& environment) {
   Diagnostics loading;
-  const Explanation explanation = explain(load_model(arguments.model, loading), arguments.name);
+  const Explanation explanation =
+      explain(load_for(arguments.model, {}, environment, loading), arguments.name);
   if (arguments.common.json) {
     Json document = json_document("explain");
     document["explanation"] = to_json(explanation);

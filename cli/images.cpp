@@ -2,10 +2,8 @@
 
 #include <array>
 #include <cerrno>
-#include <csignal>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -16,19 +14,15 @@
 #include <vector>
 
 #include <fcntl.h>
-#include <spawn.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "halfstep/calibration/samples.h"
 #include "halfstep/engines/engine.h"
+#include "halfstep/support/child_process.h"
 #include "halfstep/support/diagnostic.h"
 #include "halfstep/support/error.h"
 #include "halfstep/support/json.h"
 #include "halfstep/support/tensor_view.h"
-
-extern char** environ;  // NOLINT: the declaration that POSIX asks for
 
 namespace halfstep::cli {
 namespace {
@@ -37,29 +31,6 @@ constexpr const char* kInstall = "pip install 'halfstep[images]'";
 // A frame of the worker: its kind, then the length of its content as 8 little-endian bytes.
 constexpr std::size_t kHeaderSize = 9;
 constexpr std::uint64_t kLongestText = std::uint64_t{1} << 20U;
-
-/// A file descriptor that is closed with it.
-class Descriptor {
- public:
-  explicit Descriptor(int number = -1) : number_(number) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() { close(); }
-  [[nodiscard]] int get() const noexcept { return number_; }
-  void reset(int number) {
-    close();
-    number_ = number;
-  }
-  void close() {
-    if (number_ >= 0) {
-      ::close(number_);
-    }
-    number_ = -1;
-  }
-
- private:
-  int number_;
-};
 
 [[noreturn]] void fail_system(const std::string& what) {
   throw Error(ErrorKind::io, what + ": " + std::generic_category().message(errno));
@@ -71,7 +42,7 @@ class Worker {
   Worker(const std::string& python, const std::string& request);
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
-  ~Worker();
+  ~Worker() = default;
 
   struct Frame {
     char kind = 0;
@@ -87,34 +58,8 @@ class Worker {
 
   std::string python_;
   Descriptor frames_{};
-  Descriptor messages_{};
-  pid_t process_ = -1;
+  std::optional<ChildProcess> process_{};
 };
-
-void spawn(const std::vector<std::string>& arguments, int output, int messages, pid_t& process) {
-  std::vector<char*> words;
-  for (const std::string& argument : arguments) {
-    words.push_back(const_cast<char*>(argument.c_str()));  // NOLINT: as posix_spawn declares it
-  }
-  words.push_back(nullptr);
-  posix_spawn_file_actions_t actions{};
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, messages, STDERR_FILENO);
-  posix_spawnattr_t attributes{};
-  posix_spawnattr_init(&attributes);
-  // Ctrl-C is for us: a group of its own keeps the terminal's signal from the worker.
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-  posix_spawnattr_setpgroup(&attributes, 0);
-  errno = posix_spawn(&process, words[0], &actions, &attributes, words.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  posix_spawnattr_destroy(&attributes);
-  if (errno != 0) {
-    process = -1;
-    fail_system("cannot start " + arguments.front() + " for the images");
-  }
-}
 
 Worker::Worker(const std::string& python, const std::string& request) : python_(python) {
   std::array<int, 2> ends{};
@@ -123,21 +68,11 @@ Worker::Worker(const std::string& python, const std::string& request) : python_(
   }
   frames_.reset(ends[0]);
   const Descriptor write_end(ends[1]);
-  messages_.reset(memfd_create("halfstep_worker_messages", MFD_CLOEXEC));
-  if (messages_.get() < 0) {
-    fail_system("cannot make a file for the messages of the image worker");
-  }
   // -P: a halfstep or numpy in the current directory is not the installed one.
-  spawn({python, "-P", "-m", "halfstep._worker", "images", request}, write_end.get(),
-        messages_.get(), process_);
-}
-
-Worker::~Worker() {
-  frames_.close();
-  if (process_ > 0) {
-    kill(process_, SIGKILL);  // it only reads
-    waitpid(process_, nullptr, 0);
-  }
+  process_.emplace(
+      ChildStart{.arguments = {python, "-P", "-m", "halfstep._worker", "images", request},
+                 .what = "the image worker",
+                 .output = write_end.get()});
 }
 
 bool Worker::read_exactly(std::byte* target, std::size_t size) {
@@ -158,17 +93,8 @@ bool Worker::read_exactly(std::byte* target, std::size_t size) {
 }
 
 void Worker::fail_ended() {
-  int status = 0;
-  waitpid(process_, &status, 0);
-  process_ = -1;
-  std::string text(65536, '\0');
-  const ssize_t count = pread(messages_.get(), text.data(), text.size(), 0);
-  text.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
-  while (!text.empty() && text.back() == '\n') {
-    text.pop_back();
-  }
-  const std::size_t line = text.rfind('\n');
-  const std::string last = line == std::string::npos ? text : text.substr(line + 1);
+  (void)process_->exit_code();  // it has written all its messages
+  const std::string last = process_->last_lines(1);
   throw Error(ErrorKind::unsupported,
               "the image worker (" + python_ + " -m halfstep._worker) stopped" +
                   (last.empty() ? "" : ": " + last) + "; images need: " + kInstall);
@@ -282,27 +208,10 @@ class ImageSource final : public SampleSource {
 
 }  // namespace
 
-std::string find_python(const std::string& override_path) {
-  if (!override_path.empty()) {
-    return override_path;
-  }
-  std::error_code error;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
-  for (const char* name : {"python3", "python"}) {
-    const std::filesystem::path python = program.parent_path() / name;
-    if (!error && access(python.c_str(), X_OK) == 0) {
-      return python.string();
-    }
-  }
-  throw Error(ErrorKind::unsupported, "images are prepared by Python, and there is none beside " +
-                                          program.string() +
-                                          "; use the halfstep of a Python environment (" +
-                                          kInstall + ") or set HALFSTEP_PYTHON to its python");
-}
-
 std::unique_ptr<SampleSource> open_images(const Json& request, const TensorInfo& input,
                                           const std::string& python, Diagnostics& diagnostics) {
-  return std::make_unique<ImageSource>(request, input, python, diagnostics);
+  return std::make_unique<ImageSource>(
+      request, input, find_python(python, "images are prepared", kInstall), diagnostics);
 }
 
 }  // namespace halfstep::cli

@@ -14,10 +14,10 @@
 #include "cli/console.h"
 #include "cli/inspect_dlc.h"
 #include "cli/json_document.h"
+#include "cli/load.h"
 #include "cli/summary.h"
 #include "cli/table.h"
 #include "cli/text.h"
-#include "halfstep/frontends/load.h"
 #include "halfstep/model/model.h"
 #include "halfstep/support/diagnostic.h"
 #include "halfstep/support/json.h"
@@ -164,12 +164,13 @@ std::string traps_table(const ModelReport& report) {
 
 }  // namespace
 
-int run_inspect(const InspectArguments& arguments, Console& console) {
+int run_inspect(const InspectArguments& arguments, Console& console,
+                const Environment& environment) {
   if (std::filesystem::path(arguments.model).extension() == ".dlc") {
     return run_inspect_dlc(arguments, console);
   }
   Diagnostics loading;
-  const Model model = load_model(arguments.model, loading);
+  const Model model = load_for(arguments.model, arguments.form, environment, loading);
   const ModelReport report = inspect(model, std::move(loading));
   if (arguments.common.json) {
     Json document = json_document("inspect");

@@ -20,6 +20,7 @@
 #include "cli/images.h"
 #include "cli/input_spec.h"
 #include "cli/json_document.h"
+#include "cli/load.h"
 #include "cli/progress_line.h"
 #include "cli/signals.h"
 #include "cli/summary.h"
@@ -161,7 +162,7 @@ std::unique_ptr<SampleSource> open_data(const QuantizeArguments& a, const Model&
     return open_samples(a.calibration, inputs, {.cast_inputs = a.cast_inputs});
   }
   const Json request = image_request(read_input_spec(a.input_spec), a.calibration, inputs);
-  return open_images(request, inputs.front(), find_python(environment.python), diagnostics);
+  return open_images(request, inputs.front(), environment.python, diagnostics);
 }
 
 /// --strict for what was noticed before quantize() began, which has the rest.
@@ -186,7 +187,9 @@ QuantizeResult work(const QuantizeArguments& a, const Environment& environment,
   const auto start = std::chrono::steady_clock::now();
   Diagnostics diagnostics;
   progress.begin("load", 0);
-  Model model = load_model(a.model, diagnostics, target_output(a).input_extents);
+  LoadOptions loading = load_options(a.form, environment, &progress);
+  loading.extents = target_output(a).input_extents;
+  Model model = load_model(a.model, loading, diagnostics);
   const std::unique_ptr<SampleSource> samples = open_data(a, model, environment, diagnostics);
   const auto make_engine = [&] {
     return make_onnxruntime_engine(a.onnxruntime.empty() ? environment.onnxruntime : a.onnxruntime);

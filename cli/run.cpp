@@ -54,13 +54,15 @@ struct Runner {
   }
   int operator()(const QuantizeArguments& c) const { return run_quantize(c, console, environment); }
   int operator()(const VerifyArguments& c) const { return run_verify(c, console, environment); }
-  int operator()(const InspectArguments& c) const { return run_inspect(c, console); }
+  int operator()(const InspectArguments& c) const { return run_inspect(c, console, environment); }
   int operator()(const RuleArguments& c) const { return run_rule(c, console); }
   int operator()(const TargetsArguments& c) const { return run_targets(c, console); }
   int operator()(const RecipesArguments& c) const { return run_recipes(c, console); }
-  int operator()(const EncodingsArguments& c) const { return run_encodings(c, console); }
   int operator()(const StatsArguments& c) const { return run_stats(c, console); }
-  int operator()(const ExplainArguments& c) const { return run_explain(c, console); }
+  int operator()(const EncodingsArguments& c) const {
+    return run_encodings(c, console, environment);
+  }
+  int operator()(const ExplainArguments& c) const { return run_explain(c, console, environment); }
 };
 
 OutputOptions options_of(const Command& command) {

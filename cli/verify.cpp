@@ -15,6 +15,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/json_document.h"
+#include "cli/load.h"
 #include "cli/progress_line.h"
 #include "cli/signals.h"
 #include "cli/table.h"
@@ -60,10 +61,18 @@ VerifyResult work(const VerifyArguments& a, const Environment& environment, Prog
   const VerifyRequest request = request_of(a);
   Diagnostics diagnostics;
   progress.begin("load", 0);
-  const Model simulation = load_model(a.simulation.empty() ? a.model : a.simulation, diagnostics);
+  const std::string& subject = a.simulation.empty() ? a.model : a.simulation;
+  // Of a Q/DQ model beside its source, the source is meant by --signature and the like.
+  const bool source = !a.float_model.empty() && needs_python(a.float_model);
+  const bool both = !source || needs_python(subject);
+  const auto load = [&](const std::string& path, bool meant) {
+    const ModelForm form = meant ? a.form : ModelForm{};
+    return load_model(path, load_options(form, environment, &progress), diagnostics);
+  };
+  const Model simulation = load(subject, both);
   std::optional<Model> float_model;
   if (!a.float_model.empty()) {
-    float_model.emplace(load_model(a.float_model, diagnostics));
+    float_model.emplace(load(a.float_model, source));
   }
   const std::unique_ptr<SampleSource> samples =
       open_samples(a.data, sample_inputs(simulation), {.cast_inputs = a.cast_inputs});

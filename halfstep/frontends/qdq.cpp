@@ -28,6 +28,7 @@ struct Readers {
 /// A QuantizeLinear with the DequantizeLinear nodes behind it that say the same.
 struct Pair {
   int quantize = 0;
+  int saturate = -1;  ///< the Clip in front of it, if its codes are of a narrower type
   std::vector<int> dequantize{};
   Encoding encoding{};
 };
@@ -196,6 +197,12 @@ class Extractor {
       return "its integers are a graph output";
     }
     Pair pair{.quantize = i, .encoding = *meaning.encoding};
+    if (meaning.narrow) {
+      pair.saturate = saturate_before(node.input(0));
+      if (pair.saturate < 0) {
+        return "it is marked as narrower than its type, and nothing keeps its values in range";
+      }
+    }
     for (const Consumer& reader : quantized.nodes) {
       if (reader.slot != 0 || !is_dequantize(index_.graph().node(reader.node))) {
         return "its integers are read by " + index_.label(reader.node);
@@ -209,8 +216,18 @@ class Extractor {
     if (pair.dequantize.empty()) {
       return "nobody dequantizes it";
     }
-    pairs_[node.input(0)].push_back(std::move(pair));
+    const std::string& tensor =
+        pair.saturate < 0 ? node.input(0) : index_.graph().node(pair.saturate).input(0);
+    pairs_[tensor].push_back(std::move(pair));
     return {};
+  }
+
+  /// The Clip that keeps `tensor` in range for its only reader; -1 if there is none.
+  [[nodiscard]] int saturate_before(const std::string& tensor) const {
+    const int producer = index_.producer(tensor);
+    const bool own = producer >= 0 && is_saturate(index_.graph().node(producer)) &&
+                     index_.consumers(tensor).size() == 1 && !index_.is_graph_output(tensor);
+    return own ? producer : -1;
   }
 
   /// All pairs that start from one tensor.
@@ -342,6 +359,9 @@ class Extractor {
 
   void remove_pair(const Pair& pair) {
     remove({pair.quantize});
+    if (pair.saturate >= 0) {
+      remove({pair.saturate});
+    }
     remove(pair.dequantize);
   }
 

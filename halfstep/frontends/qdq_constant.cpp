@@ -54,7 +54,9 @@ DequantizedConstant dequantized_constant(const Model& model, const onnx::TensorP
   const Shape shape = shape_of(stored);
   const auto count = static_cast<std::size_t>(element_count(shape));
   std::vector<std::byte> codes(count * storage_size(encoding.dtype));
-  unpack(model.data(stored).span(), encoding.dtype, codes);
+  // A narrower type (int3) is packed as the type that stores it (int4).
+  unpack(model.data(stored).span(), dtype_from_onnx(stored.data_type()).value_or(encoding.dtype),
+         codes);
   model.drop(stored);
   const Mapping mapping = bind(encoding, shape, Role::weight);
   std::vector<float> values(count);

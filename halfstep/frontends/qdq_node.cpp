@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "halfstep/core/quantize.h"
+#include "halfstep/model/node_metadata.h"
 #include "halfstep/model/tensor_role.h"
 #include "halfstep/support/error.h"
 
@@ -89,9 +90,11 @@ class MeaningReader {
                 std::string tensor)
       : model_(model), index_(index), node_(node), tensor_(std::move(tensor)) {}
 
+  [[nodiscard]] bool narrow() const noexcept { return narrow_; }
+
   Encoding read() {
     encoding_.origin = Origin::model;
-    encoding_.dtype = type();
+    encoding_.dtype = marked_type(type());
     const std::string scale = input(node_, 1);
     if (const onnx::TensorProto* tensor = index_.constant(scale)) {
       if (tensor->data_type() != onnx::TensorProto::FLOAT &&
@@ -126,6 +129,29 @@ class MeaningReader {
       keep("its type is unknown");
     }
     return *dtype;
+  }
+
+  /// The narrower type that the node is marked with, if it is one and holds all stored codes.
+  Dtype marked_type(Dtype stored) {
+    const std::string* mark = find_metadata(node_, kDtypeKey);
+    const std::optional<Dtype> marked = mark != nullptr ? find_dtype(*mark) : std::nullopt;
+    if (!marked || info(*marked).category != info(stored).category || !is_integer(stored) ||
+        bits(*marked) >= bits(stored) || !holds_codes(*marked)) {
+      return stored;
+    }
+    narrow_ = true;
+    return *marked;
+  }
+
+  [[nodiscard]] bool holds_codes(Dtype dtype) const {
+    const onnx::TensorProto* codes = index_.constant(input(node_, 0));
+    if (codes == nullptr) {
+      return true;
+    }
+    const std::vector<float> values = model_.floats(*codes);
+    return std::ranges::all_of(values, [&info = info(dtype)](double value) {
+      return value >= info.lowest && value <= info.highest;
+    });
   }
 
   /// LPBQ: integer block scales behind a DequantizeLinear with the channels' scales.
@@ -269,6 +295,7 @@ class MeaningReader {
   std::vector<float> scale_{};
   Shape scale_shape_{};
   std::int64_t channel_axis_ = 0;
+  bool narrow_ = false;
 };
 
 }  // namespace
@@ -276,11 +303,19 @@ class MeaningReader {
 bool is_quantize(const onnx::NodeProto& node) { return is_op(node, "QuantizeLinear"); }
 bool is_dequantize(const onnx::NodeProto& node) { return is_op(node, "DequantizeLinear"); }
 
+bool is_saturate(const onnx::NodeProto& node) {
+  const std::string* mark = find_metadata(node, kOpKey);
+  return node.op_type() == "Clip" && node.input_size() > 0 && mark != nullptr &&
+         *mark == kSaturateMark;
+}
+
 QdqMeaning qdq_meaning(const Model& model, const GraphIndex& index, const onnx::NodeProto& node,
                        const std::string& tensor) {
   try {
-    return {.encoding =
-                MeaningReader(model, index, node, tensor.empty() ? node.output(0) : tensor).read()};
+    MeaningReader reader(model, index, node, tensor.empty() ? node.output(0) : tensor);
+    QdqMeaning meaning{.encoding = reader.read()};
+    meaning.narrow = reader.narrow();
+    return meaning;
   } catch (const Error& error) {
     return {.reason = error.what()};
   }

@@ -12,6 +12,10 @@ inline constexpr std::string_view kOpKey = "halfstep.op";        ///< what an ad
 inline constexpr std::string_view kGroupKey = "halfstep.group";  ///< nodes that run as one share it
 inline constexpr std::string_view kGroupOpKey = "halfstep.group_op";  ///< what the group computes
 
+/// Of a QuantizeLinear or DequantizeLinear: the type that its codes are, where ONNX stores them in
+/// a wider one ("uint6" in uint8).
+inline constexpr std::string_view kDtypeKey = "halfstep.dtype";
+
 /// Value of kOpKey: an Identity that goes from one encoding to another.
 inline constexpr std::string_view kConvertMark = "Convert";
 /// Value of kOpKey: a QuantizeLinear inside a super group, for an engine that asks for it; no
@@ -24,6 +28,10 @@ inline constexpr std::string_view kArithmeticKey = "halfstep.arithmetic";
 inline constexpr std::string_view kArithmeticResult = "result";    ///< input 0, under its own name
 inline constexpr std::string_view kArithmeticOperand = "operand";  ///< input 0
 inline constexpr std::string_view kArithmeticAside = "aside";      ///< nothing reads it then
+
+/// Value of kOpKey: a Clip in front of a QuantizeLinear, which keeps values where the codes of a
+/// narrower type (kDtypeKey) end.
+inline constexpr std::string_view kSaturateMark = "Saturate";
 
 /// Sets one entry, in place of an older one of that key.
 void set_metadata(onnx::NodeProto& node, std::string_view key, std::string_view value);

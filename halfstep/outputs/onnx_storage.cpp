@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <string_view>
 #include <variant>
 
 #include "halfstep/support/error.h"
@@ -80,6 +81,17 @@ bool onnx_can_quantize(const Encoding& encoding) noexcept {
   const auto storage = onnx_storage(encoding);
   return storage && storage->dtype == encoding.dtype && encoding.dtype != Dtype::int32 &&
          !encoding.half_step;
+}
+
+std::string_view narrow_type(const Encoding& encoding) noexcept {
+  const auto storage = onnx_storage(encoding);
+  const bool narrower = storage && is_integer(encoding.dtype) && bits(encoding.dtype) < 8 &&
+                        storage->dtype != encoding.dtype && !encoding.half_step;
+  return narrower ? name(encoding.dtype) : std::string_view();
+}
+
+bool onnx_can_saturate(const Encoding& encoding) noexcept {
+  return !narrow_type(encoding).empty() && std::holds_alternative<PerTensor>(encoding.granularity);
 }
 
 int required_opset(const Encoding& encoding) {

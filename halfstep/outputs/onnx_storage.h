@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "halfstep/core/dtype.h"
 #include "halfstep/encodings/encoding.h"
@@ -27,6 +28,12 @@ struct OnnxStorage {
 
 /// May codes of this type be made at run time (by QuantizeLinear), or only stored?
 [[nodiscard]] bool onnx_can_quantize(const Encoding& encoding) noexcept;
+
+/// The type of the codes where it is narrower than the one that stores them and both count the same
+/// way ("int6" in int8): said in the metadata of the nodes. Empty otherwise.
+[[nodiscard]] std::string_view narrow_type(const Encoding& encoding) noexcept;
+/// Can a Clip in front of QuantizeLinear make the codes? Of narrow types, one scale for the tensor.
+[[nodiscard]] bool onnx_can_saturate(const Encoding& encoding) noexcept;
 
 /// The lowest opset that can say the encoding: its type, and 13 per channel, 21 per block.
 /// Errors: unsupported if ONNX has no such type, or the encoding uses the minval formulation.

@@ -15,7 +15,8 @@ void QdqWriter::write_activation(const Subject& subject) {
 
 std::string QdqWriter::add_tensor_pair(const Subject& subject, int place) {
   const std::string& name = subject.name;
-  const QdqParams params = add_params(editor_, names_, name, *subject.encoding, subject.shape);
+  QdqParams params = add_params(editor_, names_, name, *subject.encoding, subject.shape);
+  add_bounds(editor_, names_, name, *subject.encoding, params);
   const std::string quantized = names_.fresh(name + "_quantized");
   const int producer = index_.producer(name);
   if (subject.is_output && producer >= 0) {
@@ -66,6 +67,7 @@ void QdqWriter::add_use_pairs(const Subject& subject, const std::string& source,
            .params = add_params(editor_, names_, use.derived, *use.encoding, subject.shape),
            .quantized = names_.fresh(use.derived + "_quantized")});
       found = std::prev(made.end());
+      add_bounds(editor_, names_, use.derived, *use.encoding, found->params);
       insert_quantize(subject, use.derived, found->params, place, source, found->quantized);
     }
     insert_dequantize(subject, use.derived, found->params, place, found->quantized, use.derived);

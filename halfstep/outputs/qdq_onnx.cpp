@@ -15,6 +15,9 @@ namespace {
 /// one.
 constexpr int kIrOfFreeInitializers = 4;
 
+constexpr int kOpsetOfClipInputs = 11;
+constexpr int kIrOfNodeMetadata = 10;
+
 /// What the whole table needs of the model file, and the tensor that needs it.
 struct Needs {
   int opset = 10;
@@ -33,6 +36,10 @@ struct Needs {
       throw error.within("tensor \"" + name + "\"");
     }
     ir_version = std::max(ir_version, onnx_storage(encoding).value().ir_version);
+    if (!narrow_type(encoding).empty()) {
+      required = std::max(required, kOpsetOfClipInputs);
+      ir_version = std::max(ir_version, kIrOfNodeMetadata);
+    }
     if (required > opset) {
       opset = required;
       subject = name;

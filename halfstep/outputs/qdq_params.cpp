@@ -1,11 +1,13 @@
 #include "halfstep/outputs/qdq_params.h"
 
+#include <array>
 #include <cstring>
 #include <span>
 #include <variant>
 
 #include "halfstep/core/quantize.h"
 #include "halfstep/encodings/linear_form.h"
+#include "halfstep/model/node_metadata.h"
 
 namespace halfstep {
 namespace {
@@ -77,6 +79,9 @@ onnx::NodeProto linear_node(NameMaker& names, const char* op_type, const std::st
   if (params.block_size > 0) {
     set_int(node, "block_size", params.block_size);
   }
+  if (!params.dtype.empty()) {
+    set_metadata(node, kDtypeKey, params.dtype);
+  }
   return node;
 }
 
@@ -114,7 +119,8 @@ QdqParams add_params(GraphEditor& editor, NameMaker& names, const std::string& b
   QdqParams params{.scale = names.fresh(base + "_scale"),
                    .zero_point = names.fresh(base + "_zero_point"),
                    .axis = form.axis,
-                   .block_size = form.block_size};
+                   .block_size = form.block_size,
+                   .dtype = std::string(narrow_type(encoding))};
   if (std::holds_alternative<Lpbq>(encoding.granularity)) {
     add_lpbq_scale(editor, names, base, encoding, form, params);
   } else {
@@ -124,6 +130,31 @@ QdqParams add_params(GraphEditor& editor, NameMaker& names, const std::string& b
   editor.add_initializer(params.zero_point, stored_form.dtype, form.shape,
                          stored(zero_points(stored_form, form), stored_form.dtype));
   return params;
+}
+
+void add_bounds(GraphEditor& editor, NameMaker& names, const std::string& base,
+                const Encoding& encoding, QdqParams& params) {
+  if (!onnx_can_saturate(encoding)) {
+    return;
+  }
+  const DtypeInfo& type = info(encoding.dtype);
+  const double zero_point =
+      encoding.zero_point.empty() ? 0 : static_cast<double>(encoding.zero_point.at(0));
+  const auto bound = [&](double code) {
+    return static_cast<float>((code - zero_point) * static_cast<double>(encoding.scale.at(0)));
+  };
+  const std::array bounds = {bound(type.lowest), bound(type.highest)};
+  params.low = names.fresh(base + "_lowest");
+  params.high = names.fresh(base + "_highest");
+  editor.add_initializer(params.low, Dtype::float32, {}, bytes_of(std::span(bounds).first(1)));
+  editor.add_initializer(params.high, Dtype::float32, {}, bytes_of(std::span(bounds).last(1)));
+}
+
+onnx::NodeProto saturate_node(NameMaker& names, const std::string& base, const QdqParams& params,
+                              const std::string& input, const std::string& output) {
+  onnx::NodeProto node = make_node(names, "Clip", base, {input, params.low, params.high}, output);
+  set_metadata(node, kOpKey, kSaturateMark);
+  return node;
 }
 
 onnx::NodeProto quantize_node(NameMaker& names, const std::string& base, const QdqParams& params,

@@ -18,6 +18,8 @@ struct QdqParams {
   std::string scale{}, zero_point{};
   std::optional<std::int64_t> axis{};
   std::int64_t block_size = 0;
+  std::string dtype{};        ///< narrow_type() of the encoding
+  std::string low{}, high{};  ///< the values that the codes end at; empty: those of the stored type
   /// LPBQ: the DequantizeLinear that makes the scale, to be inserted before the first use.
   std::optional<onnx::NodeProto> scale_node{};
 };
@@ -29,6 +31,15 @@ struct QdqParams {
 [[nodiscard]] QdqParams add_params(GraphEditor& editor, NameMaker& names, const std::string& base,
                                    const Encoding& encoding, const Shape& shape);
 
+/// Sets `low` and `high` of an activation whose codes are narrower than the type that stores them.
+/// Formula: low = (lowest code - zero_point) * scale, high likewise
+void add_bounds(GraphEditor& editor, NameMaker& names, const std::string& base,
+                const Encoding& encoding, QdqParams& params);
+
+/// The Clip between them.
+[[nodiscard]] onnx::NodeProto saturate_node(NameMaker& names, const std::string& base,
+                                            const QdqParams& params, const std::string& input,
+                                            const std::string& output);
 [[nodiscard]] onnx::NodeProto quantize_node(NameMaker& names, const std::string& base,
                                             const QdqParams& params, const std::string& input,
                                             const std::string& output);

@@ -99,10 +99,11 @@ void QdqWriter::check(const Subject& subject, const Encoding& encoding, bool con
                                                  "); leave it out of the encodings");
   }
   validate(encoding, subject.rank_known ? subject.shape : any_shape(encoding));
-  if (!constant && !onnx_can_quantize(encoding)) {
+  if (!constant && !onnx_can_quantize(encoding) && !onnx_can_saturate(encoding)) {
     throw Error(ErrorKind::unsupported,
                 "QuantizeLinear can't make values of type " + std::string(name(encoding.dtype)) +
-                    " at run time; choose int8, uint8, int16, uint16, int4, uint4 or float8");
+                    " at run time; choose int8, uint8, int16, uint16, int4, uint4 or float8, or a "
+                    "narrower integer with one scale for the tensor");
   }
 }
 
@@ -116,6 +117,11 @@ void QdqWriter::insert_quantize(const Subject& subject, const std::string& base,
   if (subject.elem_type != onnx::TensorProto::FLOAT && subject.elem_type != 0) {
     source = names_.fresh(base + "_float32");
     editor_.insert_before(place, cast_node(names_, base, input, source, onnx::TensorProto::FLOAT));
+  }
+  if (!params.low.empty()) {
+    const std::string saturated = names_.fresh(base + "_saturated");
+    editor_.insert_before(place, saturate_node(names_, base, params, source, saturated));
+    source = saturated;
   }
   onnx::NodeProto node = quantize_node(names_, base, params, source, output);
   if (options_.inner_pairs.contains(subject.name)) {

@@ -8,7 +8,6 @@ from typing import Any, overload
 import numpy
 from numpy.typing import NDArray
 
-
 def version() -> str: ...
 
 class Diagnostic:
@@ -535,7 +534,7 @@ class EncodingsFile:
     @property
     def diagnostics(self) -> list[Diagnostic]: ...
 
-def load_model(path: str | os.PathLike, extents: _Mapping[str, Sequence[int]]) -> tuple[Model, list[Diagnostic]]: ...
+def load_model(path: str | os.PathLike, *, python: str = '', signature: str = '', inputs: Sequence[str] = [], outputs: Sequence[str] = [], extents: _Mapping[str, Sequence[int]] = {}) -> tuple[Model, list[Diagnostic]]: ...
 
 def model_from_bytes(content: bytes, extents: _Mapping[str, Sequence[int]]) -> tuple[Model, list[Diagnostic]]: ...
 

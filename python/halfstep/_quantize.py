@@ -1,5 +1,7 @@
 """The whole road and its steps, on models and data in the forms that Python users have them in."""
 
+import os
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any, Protocol
@@ -13,6 +15,7 @@ from halfstep._checks import (
     check_optional_path,
     check_optional_text,
     check_path,
+    check_text,
     check_texts,
 )
 from halfstep._engine import make_onnxruntime_engine
@@ -37,19 +40,35 @@ ModelLike = Path | bytes | SupportsSerialize | _core.Model
 
 
 def load(
-    model: ModelLike, *, input_extents: Mapping[str, Sequence[int]] | None = None
+    model: ModelLike,
+    *,
+    input_extents: Mapping[str, Sequence[int]] | None = None,
+    signature: str | None = None,
+    inputs: str | Iterable[str] = (),
+    outputs: str | Iterable[str] = (),
 ) -> _core.Model:
-    """The model of a path or of bytes (ONNX or TFLite) or an onnx.ModelProto; a `Model` as it is.
+    """The model of a path, of bytes (ONNX or TFLite) or an onnx.ModelProto; a `Model` as it is.
 
-    `input_extents` of a TFLite model are others than it was converted with, by the name of the
-    input: all tensors follow.
+    Paths: ONNX, TFLite; the folder of a TensorFlow SavedModel, a frozen graph (.pb), a Keras file
+    (halfstep[tensorflow]); a PyTorch exported program (halfstep[torch]). The frameworks run in a
+    process of their own. What the source says of quantization stands in the model as Q/DQ.
 
-    Errors: InvalidFile (missing, a directory, not a model, truncated, refused by the ONNX checker);
-    InvalidArgument (extents that no input has, that the model does not take, or for an ONNX model).
+    Args:
+        input_extents: of inputs of a TFLite model, where they are others than it was converted
+            with: all tensors follow.
+        signature: of a SavedModel; None: serving_default.
+        inputs, outputs: of a frozen graph, such as "x:0"; none: what nothing writes or reads.
+
+    Errors: InvalidFile (missing, of a form without a graph, truncated, refused by the ONNX
+    checker), Unsupported (an operator; the framework is not installed), InvalidArgument (no such
+    signature or tensor, extents that the model does not take; an option that this form of model
+    does not have).
     """
     extents = {name: list(sizes) for name, sizes in (input_extents or {}).items()}
     if isinstance(model, str | PathLike):
-        return _core.load_model(model, extents)[0]
+        return _load_path(model, extents, signature, inputs, outputs)[0]
+    if signature is not None or inputs or outputs:
+        raise InvalidArgument("signature, inputs and outputs are for a path of a TensorFlow model")
     if isinstance(model, bytes | bytearray | memoryview):
         return _core.model_from_bytes(bytes(model), extents)[0]
     if extents:
@@ -61,6 +80,23 @@ def load(
     raise InvalidArgument(
         f"model is of type {type(model).__name__}; expected a path, bytes, an onnx.ModelProto or a "
         "halfstep.Model"
+    )
+
+
+def _load_path(
+    path: Path,
+    extents: Mapping[str, list[int]],
+    signature: str | None = None,
+    inputs: str | Iterable[str] = (),
+    outputs: str | Iterable[str] = (),
+) -> tuple[_core.Model, list[_core.Diagnostic]]:
+    return _core.load_model(
+        path,
+        python=os.environ.get("HALFSTEP_PYTHON") or sys.executable or "",
+        signature="" if signature is None else check_text("signature", signature),
+        inputs=check_texts("inputs", inputs),
+        outputs=check_texts("outputs", outputs),
+        extents=extents,
     )
 
 
@@ -186,7 +222,7 @@ def load_with_diagnostics(
     """The model, and what is worth saying about its file."""
     if not isinstance(model, str | PathLike):
         return load(model), []
-    loaded, diagnostics = _core.load_model(model, {})
+    loaded, diagnostics = _load_path(model, {})
     warnings = [diagnostic for diagnostic in diagnostics if diagnostic.severity == "warning"]
     if strict and warnings:
         raise InvalidArgument(f"strict: {warnings[0]}")

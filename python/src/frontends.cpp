@@ -16,6 +16,7 @@
 #include "halfstep/frontends/tflite/tflite.h"
 #include "halfstep/support/error.h"
 #include "halfstep/support/file.h"
+#include "progress.h"
 
 namespace halfstep::python {
 namespace {
@@ -43,14 +44,25 @@ std::pair<Model, Diagnostics> load_bytes(const nb::bytes& content,
   return {std::move(model), std::move(diagnostics)};
 }
 
-std::pair<Model, Diagnostics> load(const std::filesystem::path& path,
-                                   const std::map<std::string, Shape>& extents) {
+std::pair<Model, Diagnostics> load(const std::filesystem::path& path, std::string python,
+                                   std::string signature, std::vector<std::string> inputs,
+                                   std::vector<std::string> outputs,
+                                   std::map<std::string, Shape> extents) {
   if (!extents.empty()) {
     require_resizable(MappedFile(path).bytes(), extents);
   }
-  Diagnostics diagnostics;
-  Model model = load_model(path, diagnostics, extents);
-  return {std::move(model), std::move(diagnostics)};
+  PythonProgress reporter(nb::none());
+  return run_unlocked(reporter, [&]() -> std::pair<Model, Diagnostics> {
+    Diagnostics diagnostics;
+    const LoadOptions options{.signature = std::move(signature),
+                              .inputs = std::move(inputs),
+                              .outputs = std::move(outputs),
+                              .extents = std::move(extents),
+                              .python = std::move(python),
+                              .progress = &reporter};
+    Model model = load_model(path, options, diagnostics);
+    return {std::move(model), std::move(diagnostics)};
+  });
 }
 
 DiagnosedEncodings read(const std::filesystem::path& path, const Model* model, bool lenient) {
@@ -85,7 +97,8 @@ void bind_frontends(nb::module_& module) {
           "Every entry, in the order of the file.")
       .def_ro("diagnostics", &DiagnosedEncodings::diagnostics);
 
-  module.def("load_model", &load, nb::arg("path"), nb::arg("extents"), unlocked());
+  module.def("load_model", &load, nb::arg("path"), nb::kw_only(), nb::arg("python"),
+             nb::arg("signature"), nb::arg("inputs"), nb::arg("outputs"), nb::arg("extents"));
   module.def("model_from_bytes", &load_bytes, nb::arg("content"), nb::arg("extents"));
   module.def("read_encodings", &read, nb::arg("path"), nb::arg("model").none(), nb::kw_only(),
              nb::arg("lenient"), unlocked());

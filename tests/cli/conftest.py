@@ -64,7 +64,8 @@ def worker_package(folder: Path) -> Path:
     package = folder / "halfstep"
     package.mkdir()
     (package / "__init__.py").touch()
-    (package / "_worker").symlink_to(ROOT / "python/halfstep/_worker")
+    for part in ("_worker", "_frontend"):
+        (package / part).symlink_to(ROOT / "python/halfstep" / part)
     return folder
 
 

@@ -4,30 +4,21 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <optional>
 #include <span>
 #include <string>
 #include <system_error>
 #include <vector>
 
-#include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/types.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "halfstep/engines/qnn/wire.h"
 #include "halfstep/support/error.h"
 #include "halfstep/support/progress.h"
-
-extern char** environ;  // NOLINT: the declaration that POSIX asks for
 
 namespace halfstep::qnn {
 namespace {
@@ -127,34 +118,6 @@ Child::Wait receive_within(int socket, std::span<std::byte> bytes, Clock::time_p
   return Child::Wait::answered;
 }
 
-pid_t spawn(const std::vector<std::string>& arguments, int socket, int messages) {
-  std::vector<char*> words;
-  for (const std::string& argument : arguments) {
-    words.push_back(const_cast<char*>(argument.c_str()));  // NOLINT: as posix_spawn declares it
-  }
-  words.push_back(nullptr);
-  posix_spawn_file_actions_t actions{};
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, socket, STDIN_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, messages, STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, messages, STDERR_FILENO);
-  posix_spawnattr_t attributes{};
-  posix_spawnattr_init(&attributes);
-  // Ctrl-C is for us: a group of its own keeps the terminal's signal from the worker.
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-  posix_spawnattr_setpgroup(&attributes, 0);
-  pid_t process = -1;
-  const int error = posix_spawn(&process, words[0], &actions, &attributes, words.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  posix_spawnattr_destroy(&attributes);
-  if (error != 0) {
-    throw Error(ErrorKind::unsupported, "cannot start the QNN worker \"" + arguments.front() +
-                                            "\": " + std::generic_category().message(error) +
-                                            "; HALFSTEP_WORKER names another halfstep command");
-  }
-  return process;
-}
-
 }  // namespace
 
 bool send_frame(int socket, Kind kind, std::span<const std::byte> content) {
@@ -181,44 +144,21 @@ Child::Child(const std::vector<std::string>& arguments) {
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
     fail_system("cannot make a socket for the QNN worker", errno);
   }
-  socket_ = ends[0];
-  messages_ = memfd_create("halfstep_qnn_messages", MFD_CLOEXEC);
-  if (messages_ < 0) {
-    const int error = errno;
-    close(ends[0]);
-    close(ends[1]);
-    fail_system("cannot make a file for the messages of the QNN worker", error);
-  }
-  fcntl(messages_, F_SETFL, O_APPEND);  // so that it can be emptied while the child runs
-  try {
-    process_ = spawn(arguments, ends[1], messages_);
-  } catch (...) {
-    close(ends[0]);
-    close(ends[1]);
-    close(messages_);
-    throw;
-  }
-  close(ends[1]);
-}
-
-Child::~Child() {
-  close(socket_);
-  close(messages_);
-  if (process_ > 0) {
-    kill(process_, SIGKILL);
-    waitpid(process_, nullptr, 0);
-  }
+  socket_.reset(ends[0]);
+  const Descriptor other(ends[1]);
+  process_.emplace(ChildStart{.arguments = arguments,
+                              .what = "the QNN worker",
+                              .input = other.get(),
+                              .advice = "HALFSTEP_WORKER names another halfstep command"});
 }
 
 void Child::send(Kind kind, std::span<const std::byte> content, std::chrono::milliseconds limit,
                  const Progress* progress) {
-  if (ftruncate(messages_, 0) != 0) {
-    fail_system("cannot empty the file for the messages of the QNN worker", errno);
-  }
+  process_->clear_messages();
   const Clock::time_point end = Clock::now() + limit;
-  const auto wait = [&] { return ready(socket_, POLLOUT, end, progress); };
-  if (send_all(socket_, header_of(kind, content.size()), kDoNotWait, wait)) {
-    (void)send_all(socket_, content, kDoNotWait, wait);
+  const auto wait = [&] { return ready(socket_.get(), POLLOUT, end, progress); };
+  if (send_all(socket_.get(), header_of(kind, content.size()), kDoNotWait, wait)) {
+    (void)send_all(socket_.get(), content, kDoNotWait, wait);
   }
 }
 
@@ -226,43 +166,20 @@ Child::Wait Child::receive(Frame& frame, std::chrono::milliseconds limit,
                            const Progress* progress) {
   const Clock::time_point end = Clock::now() + limit;
   std::array<std::byte, kHeader> header{};
-  const Wait wait = receive_within(socket_, header, end, progress);
+  const Wait wait = receive_within(socket_.get(), header, end, progress);
   if (wait != Wait::answered) {
     return wait;
   }
   frame.kind = static_cast<Kind>(header[0]);
   frame.content.resize(size_in(header));
-  return receive_within(socket_, frame.content, end, progress);
+  return receive_within(socket_.get(), frame.content, end, progress);
 }
 
-std::string Child::ending() {
-  int status = 0;
-  const pid_t ended = process_ > 0 ? waitpid(process_, &status, 0) : -1;
-  process_ = -1;
-  if (ended > 0 && WIFSIGNALED(status)) {
-    const int number = WTERMSIG(status);
-    return "ended with signal " + std::to_string(number) + " (" + strsignal(number) + ")";
-  }
-  return "ended with exit code " +
-         std::to_string(ended > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1);
-}
+std::string Child::ending() { return process_->ending(); }
 
 std::string Child::last_lines() const {
-  constexpr off_t kTail = 2048;
   constexpr int kLines = 3;
-  const off_t size = lseek(messages_, 0, SEEK_END);
-  std::string text(static_cast<std::size_t>(std::clamp<off_t>(size, 0, kTail)), '\0');
-  const ssize_t count =
-      pread(messages_, text.data(), text.size(), std::max<off_t>(0, size - kTail));
-  text.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
-  while (!text.empty() && text.back() == '\n') {
-    text.pop_back();
-  }
-  std::size_t start = text.size();
-  for (int line = 0; line < kLines && start != std::string::npos && start > 0; ++line) {
-    start = text.rfind('\n', start - 1);
-  }
-  return start == std::string::npos || start == 0 ? text : text.substr(start + 1);
+  return process_->last_lines(kLines);
 }
 
 }  // namespace halfstep::qnn

@@ -8,9 +8,8 @@
 #include <string>
 #include <vector>
 
-#include <sys/types.h>
-
 #include "halfstep/engines/qnn/wire.h"
+#include "halfstep/support/child_process.h"
 #include "halfstep/support/progress.h"
 
 namespace halfstep::qnn {
@@ -31,9 +30,6 @@ class Child {
  public:
   /// Starts `arguments` (the program first). Errors: unsupported if it can't be started.
   explicit Child(const std::vector<std::string>& arguments);
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
-  ~Child();
 
   enum class Wait : std::uint8_t { answered, ended, late };
   /// Sends a request; what can't be sent because the child ended shows when the answer is awaited.
@@ -49,9 +45,8 @@ class Child {
   [[nodiscard]] std::string last_lines() const;
 
  private:
-  int socket_ = -1;
-  int messages_ = -1;
-  pid_t process_ = -1;
+  Descriptor socket_{};
+  std::optional<ChildProcess> process_{};
 };
 
 }  // namespace halfstep::qnn

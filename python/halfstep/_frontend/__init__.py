@@ -1,1 +1,1 @@
-"""Front ends that need a framework of their own."""
+"""Front ends that need a framework: `python -m halfstep._frontend REQUEST` in a child process."""

@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
-# Makes build/torch, an environment with torch that also sees the packages of .venv, halfstep among
-# them; does nothing when it is up to date. With a CPU build of torch it takes 1 GB.
+# Makes build/NAME (torch, tensorflow), an environment with that framework that also sees the packages
+# of .venv, halfstep among them; does nothing when it is up to date. With a CPU build of torch it
+# takes 1 GB, with TensorFlow 1.7 GB.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 source "$root/tools/setup/common.sh"
 
-venv=$root/build/torch
-list=$root/tools/requirements/torch.txt
+name=$1
+venv=$root/build/$name
+list=$root/tools/requirements/$name.txt
 stamp=$venv/halfstep-requirements
 wanted=$(sha256sum < "$list")
 if ! [[ -f $stamp && $(<"$stamp") == "$wanted" ]]; then
-  say "making build/torch"
+  say "making build/$name"
   rm -rf "$venv"
   "$root/.venv/bin/python" -m venv "$venv"
   "$venv/bin/python" -m pip install -q --disable-pip-version-check --retries 5 -r "$list"
