@@ -22,7 +22,7 @@ struct LoadOptions {
   /// Of inputs of a TensorFlow Lite model, where they are others than it was converted with. ONNX
   /// models stay as they are (fix_input_extents).
   std::map<std::string, Shape> extents{};
-  std::string python{};                ///< that has the framework; empty: beside this program
+  std::string python{};  ///< that has the framework; empty: beside this program
   /// A front end that takes longer is stopped.
   std::chrono::milliseconds limit = std::chrono::hours(2);
   Progress* progress = nullptr;  ///< who may cancel a front end; null: nobody

@@ -72,6 +72,15 @@ Json read_report(const fs::path& file) {
   return fs::exists(file, error) ? parse_json(read_text(file), "report of a front end") : Json();
 }
 
+/// One file is taken over into memory; weights beside it (above 2 GB) stay mapped while they live.
+Model read_written(const fs::path& output, const std::string& name) {
+  std::size_t files = 0;
+  for (const auto& entry : fs::directory_iterator(output.parent_path())) {
+    files += entry.path().extension() != ".json" ? 1 : 0;
+  }
+  return files > 1 ? Model::load(output) : Model::from_bytes(MappedFile(output).bytes(), name);
+}
+
 }  // namespace
 
 Model load_with_python(const PythonFrontend& frontend, const fs::path& path,
@@ -110,7 +119,7 @@ Model load_with_python(const PythonFrontend& frontend, const fs::path& path,
                            .subject = entry.at("subject").get<std::string>(),
                            .message = entry.at("message").get<std::string>()});
   }
-  return Model::from_bytes(MappedFile(output).bytes(), path.string());
+  return read_written(output, path.string());
 }
 
 }  // namespace halfstep

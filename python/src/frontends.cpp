@@ -51,7 +51,7 @@ std::pair<Model, Diagnostics> load(const std::filesystem::path& path, std::strin
   if (!extents.empty()) {
     require_resizable(MappedFile(path).bytes(), extents);
   }
-  PythonProgress reporter(nb::none());
+  PythonProgress reporter{nb::object(nb::none())};
   return run_unlocked(reporter, [&]() -> std::pair<Model, Diagnostics> {
     Diagnostics diagnostics;
     const LoadOptions options{.signature = std::move(signature),
@@ -97,8 +97,10 @@ void bind_frontends(nb::module_& module) {
           "Every entry, in the order of the file.")
       .def_ro("diagnostics", &DiagnosedEncodings::diagnostics);
 
-  module.def("load_model", &load, nb::arg("path"), nb::kw_only(), nb::arg("python"),
-             nb::arg("signature"), nb::arg("inputs"), nb::arg("outputs"), nb::arg("extents"));
+  module.def("load_model", &load, nb::arg("path"), nb::kw_only(), nb::arg("python") = "",
+             nb::arg("signature") = "", nb::arg("inputs") = std::vector<std::string>(),
+             nb::arg("outputs") = std::vector<std::string>(),
+             nb::arg("extents") = std::map<std::string, Shape>());
   module.def("model_from_bytes", &load_bytes, nb::arg("content"), nb::arg("extents"));
   module.def("read_encodings", &read, nb::arg("path"), nb::arg("model").none(), nb::kw_only(),
              nb::arg("lenient"), unlocked());

@@ -1,4 +1,4 @@
-"""What kind of file a model is shows in its content: read, or refused with what makes one that is."""
+"""The content of a model file shows its kind: it is read, or refused with a remedy."""
 
 import json
 import os

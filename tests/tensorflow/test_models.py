@@ -1,4 +1,4 @@
-"""Whole models: the same numbers, no more transposes than the TFLite reader leaves, open batches."""
+"""Whole models: the same numbers, no more transposes than of TFLite files, open batches."""
 
 from pathlib import Path
 
@@ -32,7 +32,7 @@ def test_float_network(tmp_path):
     model, _ = convert(TF / "cnn_savedmodel", tmp_path)
     stored = np.load(TF / "cnn.io.npz")
     close(run(model, stored["x"])[0], stored["y"])
-    assert [d.dim_param for d in model.graph.input[0].type.tensor_type.shape.dim][0] == "batch"
+    assert model.graph.input[0].type.tensor_type.shape.dim[0].dim_param == "batch"
     two = np.concatenate([stored["x"]] * 2)
     assert run(model, two)[0].shape == (2, 10)
 

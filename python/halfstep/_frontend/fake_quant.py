@@ -102,7 +102,7 @@ def mark_of(number: int) -> np.float32:
     return np.float32(MARK * np.float32(1.0 + number * MARK_STEP))
 
 
-def grid_of(node: str, low: Floats, high: Floats, bits: int, narrow: bool) -> Grid:
+def grid_of(node: str, low: Any, high: Any, bits: int, narrow: bool) -> Grid:
     """Errors: unsupported if a range is empty or not finite."""
     one = np.float32(1.0)
     quant_min, quant_max = np.float32(1 if narrow else 0), np.float32(2**bits - 1)
@@ -200,7 +200,7 @@ def name_of(node: Any, constants: Constants, source: SourceGraph, taken: set[str
     roots = constants.roots(source_node(node.input[0]))
     named = {source.variables[root] for root in roots if root in source.variables}
     name = named.pop() if len(named) == 1 else roots.pop() if len(roots) == 1 else node.name
-    if name in taken:
+    if name in taken or name.startswith("unknown"):  # of captured values without a name
         name = node.name
     taken.add(name)
     return name

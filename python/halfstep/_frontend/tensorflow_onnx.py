@@ -102,6 +102,30 @@ class Writer:
         del self.graph.node[:]
         self.graph.node.extend(nodes)
 
+    def renamable(self, tensor: str) -> bool:
+        """Is it written by a node, and neither an output nor read in the body of a loop?"""
+        ends = {value.name for value in (*self.graph.input, *self.graph.output)}
+        inner = {
+            name
+            for node in self.graph.node
+            for attribute in node.attribute
+            for graph in (attribute.g, *attribute.graphs)
+            for name in names_in(graph)
+        }
+        written = any(tensor in node.output for node in self.graph.node)
+        return written and tensor not in ends and tensor not in inner
+
+    def rename(self, tensor: str) -> str:
+        """Gives it another name, everywhere; returns that."""
+        name = self.names.fresh(tensor.removesuffix(":0") + "_wide")
+        added = [node for nodes in self.before.values() for node in nodes]
+        for node in [*self.graph.node, *added]:
+            for names in (node.input, node.output):
+                for slot, found in enumerate(names):
+                    if found == tensor:
+                        names[slot] = name
+        return name
+
     def constant(self, name: str) -> Array | None:
         tensor = self.initializers.get(name)
         return None if tensor is None else numpy_helper.to_array(tensor)
@@ -116,7 +140,7 @@ class Writer:
 
 
 def moved(node: onnx.NodeProto, slot: int, arrays: list[Array], writer: Writer) -> list[Array]:
-    """What an operator that only moves values makes of arrays of one shape; empty: it is another."""
+    """What an operator that only moves values makes of arrays; empty: it is another one."""
     attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
     second = writer.constant(node.input[1]) if len(node.input) > 1 else None
     if slot != 0 or (len(node.input) > 1 and second is None):
@@ -238,6 +262,7 @@ class ActivationWriter:
         self.node = writer.graph.node[number]
         self.kind, self.dtype = storage(grid.bits, signed=False)
         self.nodes: list[onnx.NodeProto] = []
+        self.tensor_rank = 0  # known per channel
 
     def write(self) -> None:
         output = self.node.output[0]
@@ -249,6 +274,9 @@ class ActivationWriter:
             self.writer.add(base + "_zero_point", self.grid.zero_point, self.kind),
         ]
         codes = self.writer.names.fresh(base + "_quantized")
+        if self.kind in (TensorProto.UINT16, TensorProto.UINT4):  # no inference for their domain
+            info = helper.make_tensor_value_info(codes, self.kind, None)
+            self.writer.graph.value_info.append(info)
         for op, tensor, result in (
             ("QuantizeLinear", source, codes),
             ("DequantizeLinear", codes, output),
@@ -268,7 +296,8 @@ class ActivationWriter:
             if constant is not None:
                 source = next(name for name in self.node.input if name != tensor)
                 shape = constant.shape
-                return source, int(np.argmax(shape)) + self.rank(source, output) - len(shape)
+                self.tensor_rank = self.rank(source, output)
+                return source, int(np.argmax(shape)) + self.tensor_rank - len(shape)
         raise AssertionError("a marker has a constant")
 
     def rank(self, *tensors: str) -> int:
@@ -286,42 +315,49 @@ class ActivationWriter:
         """Bounds that the type of the codes does not have."""
         grid = self.grid
         low = ((grid.quant_min - grid.zero_point) * grid.scale).astype(np.float32)
+        lowest = (-grid.zero_point * grid.scale).astype(np.float32)
         high = ((grid.quant_max - grid.zero_point) * grid.scale).astype(np.float32)
-        whole = grid.bits in (4, 8, 16)  # the type ends where the codes do
-        narrow = grid.narrow and not self.bounded_below(source, float(low.min()))
-        if whole and not narrow:
+        if grid.narrow and not self.bounded_below(source, float(low.min())):
+            source = self.left_out(source, base, low, axis)
+        if grid.bits in (4, 8, 16):  # the type ends where the codes do
             return source
         # Of uint3 or uint6 the bounds are part of the type; others stay operators of the model.
-        saturate = bool(self.dtype) and not grid.narrow and axis is None
+        saturate = bool(self.dtype) and axis is None
         self.dtype = self.dtype if saturate else ""
-        bounds = [low if narrow or not whole else None, None if whole else high]
         if axis is None:
-            return self.clip(source, base, bounds, saturate)
-        for op, bound in zip(("Max", "Min"), bounds, strict=True):
-            if bound is not None:
-                source = self.limit(op, source, base, bound, axis)
+            name = self.writer.names.fresh(base + "_clipped")
+            marks = {"halfstep.op": "Saturate"} if saturate else {}
+            self.add("Clip", [source, *self.bounds(name, lowest, high)], name, marks)
+            return name
+        for op, bound in (("Max", lowest), ("Min", high)):
+            name = self.writer.names.fresh(f"{base}_{op.lower()}")
+            self.add(op, [source, *self.bounds(name, self.along(bound, axis))], name, {})
+            source = name
         return source
 
-    def clip(self, source: str, base: str, bounds: list[Array | None], saturate: bool) -> str:
-        name = self.writer.names.fresh(base + "_clipped")
-        inputs = [source]
-        for bound, end in zip(bounds, ("_low", "_high"), strict=True):
-            inputs.append("" if bound is None else self.writer.add(name + end, bound, FLOAT))
-        while not inputs[-1]:
-            inputs.pop()
-        node = helper.make_node("Clip", inputs, [name], self.writer.names.fresh(name + "_Clip"))
-        if saturate:
-            mark(node, "halfstep.op", "Saturate")
-        self.nodes.append(node)
+    def left_out(self, source: str, base: str, low: Array, axis: int | None) -> str:
+        """narrow_range leaves out one code. Targets do without it: the node is marked."""
+        writer = self.writer
+        before = writer.rename(source) if writer.renamable(source) else ""
+        name = source if before else writer.names.fresh(base + "_narrow")
+        marks = {"halfstep.arithmetic": "result" if before else "operand"}
+        bound = low if axis is None else self.along(low, axis)
+        op = "Clip" if axis is None else "Max"
+        self.add(op, [before or source, *self.bounds(name, bound)], name, marks)
         return name
 
-    def limit(self, op: str, source: str, base: str, bound: Array, axis: int) -> str:
-        """One bound per channel."""
-        name = self.writer.names.fresh(f"{base}_{op.lower()}")
-        shape = [-1] + [1] * (self.rank(source, self.node.output[0]) - 1 - axis)
-        inputs = [source, self.writer.add(name + "_bound", bound.reshape(shape), FLOAT)]
-        self.nodes.append(helper.make_node(op, inputs, [name], self.writer.names.fresh(name + op)))
-        return name
+    def bounds(self, name: str, *values: Array) -> list[str]:
+        return [self.writer.add(name + "_bound", value, FLOAT) for value in values]
+
+    def along(self, bound: Array, axis: int) -> Array:
+        """One bound per channel, with axes of extent 1 behind it."""
+        return bound.reshape([-1] + [1] * (self.tensor_rank - 1 - axis))
+
+    def add(self, op: str, inputs: list[str], name: str, marks: dict[str, str]) -> None:
+        node = helper.make_node(op, inputs, [name], self.writer.names.fresh(f"{name}_{op}"))
+        for key, value in marks.items():
+            mark(node, key, value)
+        self.nodes.append(node)
 
     def bounded_below(self, source: str, low: float) -> bool:
         """Is what is quantized never below `low` anyway?"""

@@ -37,4 +37,4 @@ def erfc(ctx: Any, node: Any, name: str, args: Any) -> None:
     )
 
 
-HANDLERS = {"Erfc": (erfc, [])}
+HANDLERS: dict[str, tuple[Any, list[Any]]] = {"Erfc": (erfc, [])}
