@@ -8,6 +8,7 @@ from typing import Any, overload
 import numpy
 from numpy.typing import NDArray
 
+
 def version() -> str: ...
 
 class Diagnostic:
