@@ -75,6 +75,14 @@ bool fits_stage(const GraphIndex& graph, const SuperGroup& pattern, std::size_t 
   return others_constant(graph, node, reader.slot);
 }
 
+/// May `head` be the first of the group?
+bool fits_head(const SuperGroup& pattern, const onnx::NodeProto& head) {
+  const onnx::AttributeProto* strides =
+      pattern.odd_strides ? find_attribute(head, "strides") : nullptr;
+  return strides == nullptr || std::none_of(strides->ints().begin(), strides->ints().end(),
+                                            [](std::int64_t stride) { return stride % 2 == 0; });
+}
+
 /// Is the group fused where its end is stored as `type`?
 bool fused_for(const SuperGroup& pattern, std::optional<Dtype> type) {
   if (pattern.types.empty() || !type || is_floating(*type)) {
@@ -110,7 +118,7 @@ GraphStructure::GraphStructure(
   };
   const auto match = [&](int head, const SuperGroup& pattern) {
     FoundGroup found{.pattern = &pattern};
-    if (!is_one_of(op_of(head), pattern.ops[0])) {
+    if (!is_one_of(op_of(head), pattern.ops[0]) || !fits_head(pattern, graph.graph().node(head))) {
       return found;
     }
     std::vector<int> nodes{head};

@@ -14,11 +14,12 @@ namespace halfstep::simulation {
 namespace {
 
 constexpr int kBiasSlot = 2;
-constexpr std::array<std::string_view, 4> kFused = {"Relu", "Clip", "PRelu", "HardSwish"};
+constexpr std::array<std::string_view, 2> kFused = {"PRelu", "HardSwish"};
 
 struct Product {
   int node = 0;
   std::string sums{};             ///< its result, with the bias
+  Shape weight{};                 ///< extents of the second operand
   float scale = 0;                ///< of the first operand
   std::vector<float> scales{};    ///< of the second: one, or one a channel
   std::int64_t axis = 0;          ///< of the channels in `sums`
@@ -41,12 +42,10 @@ bool is_convolution(const onnx::NodeProto& op) {
   return op.op_type() == "Conv" || op.op_type() == "ConvTranspose";
 }
 
-/// Which activations the backend fuses. Source: measured (pairs of operators, v73 to v81).
-bool is_fused(const onnx::NodeProto& product, const onnx::NodeProto& next) {
-  const std::string& type = next.op_type();
-  const bool known = std::ranges::find(kFused, type) != kFused.end();
-  const bool clamps = type == "Relu" || type == "Clip";
-  return known && (product.op_type() != "ConvTranspose" || clamps);
+bool has_even_stride(const onnx::NodeProto& op) {
+  const onnx::AttributeProto* strides = find_attribute(op, "strides");
+  return strides != nullptr &&
+         std::ranges::any_of(strides->ints(), [](std::int64_t stride) { return stride % 2 == 0; });
 }
 
 bool is_weight(const Codes& codes) {
@@ -70,6 +69,17 @@ bool runs_on_vector_unit(const onnx::NodeProto& op, const Shape& weight) {
   const std::int64_t extent = *std::max_element(weight.begin() + 2, weight.end());
   return std::ranges::all_of(strides->ints(), [](std::int64_t stride) { return stride == 2; }) &&
          extent >= kSmallest && extent <= kLargest;
+}
+
+/// Which activations the backend fuses. Source: measured (pairs of operators, v73 to v81).
+bool is_fused(const onnx::NodeProto& product, const Shape& weight, const onnx::NodeProto& next) {
+  const std::string& type = next.op_type();
+  if (type == "Relu" || type == "Clip") {
+    return true;
+  }
+  const bool depthwise = is_convolution(product) && weight[1] == 1;
+  return std::ranges::find(kFused, type) != kFused.end() && product.op_type() != "ConvTranspose" &&
+         !(depthwise && has_even_stride(product));
 }
 
 class Products {
@@ -150,6 +160,7 @@ class Products {
         (second.axis != channels || facts.weight->channel_repeat != 1)) {
       return false;
     }
+    product.weight = *weight;
     product.vector_unit = runs_on_vector_unit(op, *weight);
     product.axis = is_convolution(op) ? 1 : static_cast<std::int64_t>(result->size()) - 1;
     product.scale = first.scales[0];
@@ -194,7 +205,7 @@ class Products {
         found.dequantize = following_.only_reader(next.output(0));
         return found;
       }
-      if (!is_fused(node(product.node), next) || next.input(0) != tensor) {
+      if (!is_fused(node(product.node), product.weight, next) || next.input(0) != tensor) {
         return std::nullopt;
       }
       found.direct = found.direct && (next.op_type() == "Relu" || next.op_type() == "Clip");
@@ -212,7 +223,7 @@ class Products {
     }
     const std::string& before = node(inner.dequantize).output(0);
     const int activation = following_.only_reader(before);
-    if (activation < 0 || !is_fused(node(product.node), node(activation)) ||
+    if (activation < 0 || !is_fused(node(product.node), product.weight, node(activation)) ||
         node(activation).input(0) != before) {
       return;
     }

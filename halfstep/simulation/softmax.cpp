@@ -25,6 +25,22 @@ double sum_of_powers(std::span<const double> codes, double largest, double scale
   return sum;
 }
 
+/// A kernel of rows that are not short.
+void softmax_of_long_row(const SoftmaxRow& row, std::span<double> output) {
+  constexpr int kPowerBits = 15, kStepBits = 16;
+  const double exponent = cut_to_8_bits(row.scale * std::numbers::log2e);
+  const double step = std::ldexp(std::floor(std::ldexp(row.step, kStepBits)), -kStepBits);
+  const double largest = *std::ranges::max_element(row.codes);
+  double sum = 0;
+  std::ranges::transform(row.codes, output.begin(), [&](double code) {
+    const double power = std::floor(std::exp2((code - largest) * exponent + kPowerBits));
+    sum += power;
+    return power;
+  });
+  const double factor = (step > 0 ? row.step / step : 1) / sum;
+  std::ranges::for_each(output, [factor](double& value) { value *= factor; });
+}
+
 }  // namespace
 
 double cut_to_8_bits(double value) noexcept {
@@ -38,19 +54,14 @@ void softmax(const SoftmaxRow& row, std::span<double> output) {
   if (row.codes.empty()) {
     return;
   }
-  constexpr int kStepBits = 16;
-  double scale = row.scale;
-  double larger = 1;
   if (row.codes.size() > kLongestExactRow) {
-    scale = exponent_scale(row.scale);
-    const double step = std::ldexp(std::floor(std::ldexp(row.step, kStepBits)), -kStepBits);
-    larger = step > 0 ? row.step / step : 1;
+    softmax_of_long_row(row, output);
+    return;
   }
   const double largest = *std::ranges::max_element(row.codes);
-  const double sum = sum_of_powers(row.codes, largest, scale);
-  std::ranges::transform(row.codes, output.begin(), [&](double code) {
-    return std::exp((code - largest) * scale) / sum * larger;
-  });
+  const double sum = sum_of_powers(row.codes, largest, row.scale);
+  std::ranges::transform(row.codes, output.begin(),
+                         [&](double code) { return std::exp((code - largest) * row.scale) / sum; });
 }
 
 void log_softmax(const SoftmaxRow& row, std::span<double> output) {

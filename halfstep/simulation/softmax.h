@@ -19,11 +19,12 @@ struct SoftmaxRow {
 
 /// Rows of up to 16 codes: exact. Longer ones:
 ///
-///   p = 2^(cut_to_8_bits(scale * log2(e)) * (c - max c))
+///   p = floor(2^(15 + cut_to_8_bits(scale * log2(e)) * (c - max c)))
 ///   code = round(p / sum of p / (floor(step * 2^16) / 2^16))
 ///
-/// Output: values, step * code before rounding. Equal to the emulator's codes: 99.6 to 99.99 % of
-/// long rows, 98 to 99.9 % of short ones.
+/// Output: values, step * code before rounding. Equal to the emulator's codes: 99.8 to 99.99 % of
+/// long rows (powers are a count of 2^-15 off at some codes, and the reciprocal of the sum has an
+/// error of its own), 98 to 99.9 % of short ones.
 void softmax(const SoftmaxRow& row, std::span<double> output);
 
 /// Rows of any length, to values:

@@ -71,9 +71,10 @@ std::map<std::string, OpRule, std::less<>> read_rules(const JsonReader& file) {
 std::vector<SuperGroup> read_super_groups(const JsonReader& file) {
   std::vector<SuperGroup> groups;
   for (const JsonReader& entry : file.objects("super_groups")) {
-    entry.allow_only({"name", "ops", "bias", "types", "source"});
+    entry.allow_only({"name", "ops", "bias", "types", "odd_strides", "source"});
     SuperGroup group{.name = entry.text("name"),
                      .bias = entry.flag_or("bias", false),
+                     .odd_strides = entry.flag_or("odd_strides", false),
                      .source = entry.text("source")};
     for (const Json& stage : entry.array("ops")) {
       if (!stage.is_array() || stage.empty() ||

@@ -32,6 +32,7 @@ struct SuperGroup {
   bool bias =
       false;  ///< the second stage adds a constant per output channel: the bias of the first
   std::vector<std::string> types{};  ///< of the activations it is fused for; empty: all
+  bool odd_strides = false;          ///< only if no stride of the first op is even
   std::string source{};
 };
 

@@ -269,6 +269,18 @@ TEST(Adapt, HardSwishIsFusedFromV73On) {
   EXPECT_EQ(adapted(graph, table, "htp_v68").count("adapt/super-group"), 0);
 }
 
+TEST(Adapt, HardSwishBehindADepthwiseConvOfAnEvenStrideIsNotFused) {
+  const std::string graph = R"(g (float[1,2,4,4] x) => (float[1,2,N,N] y)
+    <float[2,1,1,1] w = {1, 2}> { a = Conv <group = 2, strides = STRIDES> (x, w)  y = HardSwish (a) })";
+  const char* table = "x uint8 0.5 128\nw int8[0] 0.25 0.5\ny uint8 1 0";
+  for (const auto& [strides, groups] :
+       {std::pair{"[1, 1]", 1U}, std::pair{"[3, 3]", 1U}, std::pair{"[1, 2]", 0U}}) {
+    std::string own = graph;
+    own.replace(own.find("STRIDES"), 7, strides);
+    EXPECT_EQ(adapted(own.c_str(), table, "htp_v75").count("adapt/super-group"), groups) << strides;
+  }
+}
+
 TEST(Adapt, AGroupRisesAsAWhole) {
   const Adapted done = adapted(kConvRelu, "x uint8 0.5 128\nw int8[0] 0.25 0.5\ny uint16 0.01 0");
   EXPECT_THAT(done.text, HasSubstr("Convert x -> x_uint16"));

@@ -100,6 +100,31 @@ TEST(FollowTarget, AnActivationThatIsNoClampReadsSumsThatAreNoCodes) {
   EXPECT_EQ(float_of(node, kHighest), 155.0F);
 }
 
+TEST(FollowTarget, NoHardSwishReadsTheSumsOfADepthwiseConvOfAnEvenStride) {
+  for (const auto& [stride, requantized] : {std::pair{"1", 2}, std::pair{"2", 1}}) {
+    std::string text = R"(
+      <ir_version: 10, opset_import: ["" : 21]>
+      g (float[1, 2, 5, 5] x) => (float[1, 2, N, N] y)
+      <float s = {0.5}, uint8 z = {128}, float v = {0.125}, int8[2, 1, 1, 1] w = {1, 2},
+       int8 zero = {0}>
+      {
+        qx = QuantizeLinear(x, s, z)
+        dx = DequantizeLinear(qx, s, z)
+        dw = DequantizeLinear(w, v, zero)
+        c = Conv<group = 2, strides = [1, STRIDE]>(dx, dw)
+        qc = QuantizeLinear(c, s, z)
+        dc = DequantizeLinear(qc, s, z)
+        h = HardSwish(dc)
+        qh = QuantizeLinear(h, s, z)
+        y = DequantizeLinear(qh, s, z)
+      })";
+    text.replace(text.find("STRIDE"), 6, stride);
+    Model model = model_from_text(text);
+    EXPECT_EQ(follow_target(model), 1U);
+    EXPECT_EQ(std::ranges::count(types(model), std::string(kRequantize)), requantized) << stride;
+  }
+}
+
 TEST(FollowTarget, StridedDepthwiseSumsAreThoseOfTheVectorUnit) {
   const std::string text = R"(
     <ir_version: 10, opset_import: ["" : 21]>
