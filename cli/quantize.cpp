@@ -28,9 +28,11 @@
 #include "halfstep/engines/engine.h"
 #include "halfstep/engines/lazy_engine.h"
 #include "halfstep/frontends/load.h"
+#include "halfstep/frontends/safetensors.h"
 #include "halfstep/model/model.h"
 #include "halfstep/output_check.h"
 #include "halfstep/pipeline.h"
+#include "halfstep/quantize_tensors.h"
 #include "halfstep/support/diagnostic.h"
 #include "halfstep/support/diagnostic_text.h"
 #include "halfstep/support/json.h"
@@ -90,7 +92,9 @@ void check_outputs(const QuantizeArguments& a) {
                                          {.what = "the input spec", .path = a.input_spec},
                                          {.what = "the encodings", .path = a.encodings},
                                          {.what = "the statistics", .path = a.stats}};
-  check_output("-o", a.output, inputs, a.force);
+  if (!is_safetensors(a.model)) {  // else it may be a folder: quantize_tensors() looks at it
+    check_output("-o", a.output, inputs, a.force);
+  }
   check_output("--encodings-out", a.encodings_out, inputs, a.force);
   check_output(a.convert ? "-o" : "--dlc", a.dlc, inputs, a.force);
   check_output("-o", a.stats_out, inputs, a.force);
@@ -148,6 +152,7 @@ QuantizeRequest request_of(const QuantizeArguments& a) {
           .skip = a.skip,
           .convert = a.convert,
           .force = a.force,
+          .defer_weights = true,
           .graph = target_output(a),
           .check_samples = static_cast<std::size_t>(a.check_samples)};
 }
@@ -214,7 +219,34 @@ QuantizeResult work(const QuantizeArguments& a, const Environment& environment,
   return result;
 }
 
-void print_json(const QuantizeArguments& a, const QuantizeResult& result, Console& console) {
+/// What print_json() and print_text() show.
+struct Outcome {
+  QuantizeSummary summary{};
+  Diagnostics diagnostics{};
+};
+
+/// Weights without a graph.
+Outcome work_on_tensors(const QuantizeArguments& a, Progress& progress) {
+  if (!a.calibration.empty()) {
+    throw UsageError("--calibration is about models with a graph, and safetensors files have none",
+                     "leave it out, and choose a recipe of weights only: w8, w4b32 or mxfp4");
+  }
+  progress.begin("load", 0);
+  const SafeTensorsModel model = read_safetensors(a.model);
+  progress.end();
+  TensorsResult result = quantize_tensors(model, request_of(a), progress);
+  return {.summary = std::move(result.summary), .diagnostics = std::move(result.diagnostics)};
+}
+
+Outcome outcome_of(const QuantizeArguments& a, const Environment& environment, Progress& progress) {
+  if (!a.convert && is_safetensors(a.model)) {
+    return work_on_tensors(a, progress);
+  }
+  QuantizeResult result = work(a, environment, progress);
+  return {.summary = std::move(result.summary), .diagnostics = std::move(result.diagnostics)};
+}
+
+void print_json(const QuantizeArguments& a, const Outcome& result, Console& console) {
   Json document = json_document(a.command);
   if (a.stats_out.empty()) {
     document["dry_run"] = a.dry_run;
@@ -229,7 +261,7 @@ void print_json(const QuantizeArguments& a, const QuantizeResult& result, Consol
   console.out << json_text(document);
 }
 
-void print_text(const QuantizeArguments& a, const QuantizeResult& result, Console& console) {
+void print_text(const QuantizeArguments& a, const Outcome& result, Console& console) {
   SummaryContext context{.dry_run = a.dry_run, .verbose = a.common.verbose};
   for (const std::string& file : {a.output, a.dlc, a.encodings_out, a.stats_out}) {
     if (!file.empty() && !a.dry_run) {
@@ -250,7 +282,7 @@ int run_quantize(const QuantizeArguments& arguments, Console& console,
   ProgressLine progress(progress_style(arguments.common, console),
                         [&](std::string_view text) { console.err << text << std::flush; });
   const SignalGuard signals(progress);
-  const QuantizeResult result = work(arguments, environment, progress);
+  const Outcome result = outcome_of(arguments, environment, progress);
   progress.close();
 
   if (arguments.common.quiet == 0) {

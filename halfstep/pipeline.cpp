@@ -30,7 +30,6 @@
 #include "halfstep/plan_encodings.h"
 #include "halfstep/plan_observed.h"
 #include "halfstep/support/diagnostic_text.h"
-#include "halfstep/support/file.h"
 #include "halfstep/target_graph.h"
 #include "halfstep/target_output.h"
 #include "halfstep/targets/target.h"
@@ -148,7 +147,17 @@ class QuantizeJob {
     return adapts() ? written_ : result_.encodings;
   }
   [[nodiscard]] QdqOptions qdq_options() const {
-    return {.threads = request_.threads, .engine_barriers = !adapts(), .inner_pairs = inner_pairs_};
+    return {.threads = request_.threads,
+            .engine_barriers = !adapts(),
+            .inner_pairs = inner_pairs_,
+            .streams = deferred_.streams};
+  }
+  /// Where weights go whose encodings nobody needs before they are written; else null.
+  [[nodiscard]] DeferredWeights* deferred() {
+    const bool written = !request_.output.empty() || request_.dry_run;
+    const bool wanted =
+        request_.defer_weights && written && request_.encodings_out.empty() && !adapts();
+    return wanted ? &deferred_ : nullptr;
   }
 
   /// Returns the text of the encodings file, if one is wanted.
@@ -285,7 +294,7 @@ class QuantizeJob {
     {
       const Phase phase(summary(), "weights");
       result_.encodings = make_encodings(result_.model, graph, plan, given_->table(), measured,
-                                         request_.threads, progress_, told);
+                                         request_.threads, deferred(), progress_, told);
     }
     account(graph, result_.encodings);
     if (adapts()) {
@@ -294,6 +303,12 @@ class QuantizeJob {
     write_qdq(result_.model, written_table(), qdq_options(), told);
     summary().weights_after = weight_bytes(result_.model);
     summary().size_after = result_.model.serialized_size();
+    for (const auto& [tensor, stream] : deferred_.streams) {
+      (void)stream->parameters();  // what a look at the values would tell
+      stream->drop_parameters();
+    }
+    report_non_finite(deferred_, told);
+    deferred_ = {};
     result_.model = std::move(original);
     result_.encodings = given_->table();
     return finish();
@@ -345,8 +360,9 @@ class QuantizeJob {
 
   void encode(const GraphIndex& graph, const Plan& plan, const CalibrationResult& measured) {
     const Phase phase(summary(), "weights");
-    result_.encodings = make_encodings(result_.model, graph, plan, given_->table(), measured,
-                                       request_.threads, progress_, result_.diagnostics);
+    result_.encodings =
+        make_encodings(result_.model, graph, plan, given_->table(), measured, request_.threads,
+                       deferred(), progress_, result_.diagnostics);
   }
 
   /// The end of `calibrate`.
@@ -403,32 +419,20 @@ class QuantizeJob {
   }
 
   void write(const std::string& encodings_text) {
+    OutputFiles files(request_, progress_);
+    std::filesystem::path written;
     {
       const Phase phase(summary(), "write");
       write_qdq(result_.model, written_table(), qdq_options(), result_.diagnostics);
       summary().weights_after = weight_bytes(result_.model);
+      written = files.write_model(result_.model);
+      summary().size_after = files.model_size(result_.model);
+      report_non_finite(deferred_, result_.diagnostics);
     }
-    std::optional<AtomicFile> model_file;
-    std::filesystem::path written;
-    if (!request_.output.empty()) {
-      const Phase phase(summary(), "write");
-      model_file.emplace(request_.output);
-      result_.model.write([&](std::span<const std::byte> bytes) { model_file->write(bytes); });
-      written = model_file->flush();
-      summary().size_after = std::filesystem::file_size(written);
-    } else {
-      summary().size_after = result_.model.serialized_size();
-    }
-    std::optional<AtomicFile> encodings_file;
-    if (!encodings_text.empty()) {
-      encodings_file.emplace(request_.encodings_out);
-      encodings_file->write(encodings_text);
-    }
-    std::optional<AtomicFile> dlc_file;
+    files.write_encodings(encodings_text);
     if (!request_.graph.dlc.empty()) {
       const Phase phase(summary(), "dlc");
-      dlc_file.emplace(request_.graph.dlc);
-      const std::filesystem::path temporary = dlc_file->flush();
+      const std::filesystem::path temporary = files.dlc();
       write_target_dlc(*result_.lowered, *target_, request_.graph, temporary, progress_);
       if (request_.output.empty()) {
         summary().size_after = std::filesystem::file_size(temporary);
@@ -437,15 +441,7 @@ class QuantizeJob {
     check(written);
     enforce_strict(result_.diagnostics, request_.strict);
     progress_.throw_if_cancelled();
-    if (dlc_file) {
-      dlc_file->commit();
-    }
-    if (encodings_file) {
-      encodings_file->commit();
-    }
-    if (model_file) {
-      model_file->commit();
-    }
+    files.commit();
   }
 
   void check(const std::filesystem::path& written) {
@@ -461,6 +457,7 @@ class QuantizeJob {
   QuantizeResult finish() {
     enforce_strict(result_.diagnostics, request_.strict);
     summary().peak_memory = peak_memory();
+    result_.deferred = std::move(deferred_.streams);
     return std::move(result_);
   }
 
@@ -474,12 +471,21 @@ class QuantizeJob {
   Recipe recipe_{};
   std::map<std::string, RealRange> ranges_{};  // what calibration saw
   std::set<std::string> inner_pairs_{};        // in its file only
-  EncodingTable written_{};                    // of an adapted model: as its file stores it
+  DeferredWeights deferred_{};
+  EncodingTable written_{};  // of an adapted model: as its file stores it
   std::optional<GivenEncodings> given_{};
   std::optional<QuantizedCheck> check_{};
 };
 
 }  // namespace
+
+void complete_encodings(QuantizeResult& result) {
+  for (const auto& [tensor, stream] : result.deferred) {
+    result.encodings.set(tensor, stream->encoding());
+    stream->drop_parameters();
+  }
+  result.deferred.clear();
+}
 
 QuantizeResult quantize(Model model, SampleSource* samples, Engine* engine,
                         const QuantizeRequest& request, Progress& progress) {

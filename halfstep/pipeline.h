@@ -13,6 +13,7 @@
 #include "halfstep/engines/engine.h"
 #include "halfstep/given_encodings.h"
 #include "halfstep/model/model.h"
+#include "halfstep/outputs/qdq_stream.h"
 #include "halfstep/outputs/qnn/lower.h"
 #include "halfstep/support/diagnostic.h"
 #include "halfstep/support/json.h"
@@ -54,6 +55,9 @@ struct QuantizeRequest {
   std::vector<std::string> skip{};
   bool convert = false;  ///< adapt what is given: that nothing is quantized is no reason to stop
   bool force = false;    ///< overwrite existing outputs
+  /// The encodings of large weights are measured when they are written and not kept: the result
+  /// has them only after complete_encodings(). Of no effect where something else needs them.
+  bool defer_weights = false;
   TargetOutput graph{};  ///< the result in the target's own operators
   std::size_t check_samples = 4;
 };
@@ -122,7 +126,11 @@ struct QuantizeResult {
   QuantizeSummary summary;
   Diagnostics diagnostics;
   std::optional<qnn::LoweredGraph> lowered{};  ///< if it was asked for
+  WeightStreams deferred{};                    ///< weights of which `encodings` has but the outline
 };
+
+/// Measures the deferred weights once more and completes `encodings`.
+void complete_encodings(QuantizeResult& result);
 
 /// The whole road: prepare, plan, calibrate, adapt, write, check. `samples` may be null for
 /// weight-only recipes. Outputs appear only when everything succeeded. Errors: see each stage;

@@ -8,6 +8,7 @@
 #include "halfstep/core/quantize.h"
 #include "halfstep/model/node_keys.h"
 #include "halfstep/model/op_facts.h"
+#include "halfstep/outputs/onnx_storage.h"
 #include "halfstep/support/error.h"
 
 namespace halfstep {
@@ -16,14 +17,29 @@ namespace {
 constexpr double kBiasSteps =
     1073741824.0;  // 2^30: the sum that starts from the bias keeps a bit of room
 
+void warn_of_non_finite(const std::string& tensor, const std::string& where, std::int64_t nans,
+                        std::int64_t infinities, Diagnostics& diagnostics) {
+  if (nans + infinities > 0) {
+    diagnostics.push_back(
+        {.severity = Severity::warning,
+         .rule = "weights/non-finite",
+         .subject = tensor,
+         .message =
+             where + " holds " + std::to_string(nans) + " NaN and " + std::to_string(infinities) +
+             " infinite values; they are left out of its range. Check the export of the model"});
+  }
+}
+
 class EncodingMaker {
  public:
   EncodingMaker(const Model& model, const GraphIndex& graph, const Plan& plan,
-                const EncodingTable& given, int threads, Diagnostics& diagnostics)
+                const EncodingTable& given, int threads, DeferredWeights* deferred,
+                Diagnostics& diagnostics)
       : model_(model),
         graph_(graph),
         plan_(plan),
         threads_(threads),
+        deferred_(given.empty() ? deferred : nullptr),
         diagnostics_(diagnostics),
         keys_(graph.graph()),
         table_(given) {}
@@ -36,7 +52,9 @@ class EncodingMaker {
     for (std::size_t i = 0; i < plan_.weights.size(); ++i) {
       progress.throw_if_cancelled();
       const PlannedWeight& weight = plan_.weights[i];
-      weights_.push_back(weight.given != nullptr ? *weight.given : weight_encoding(weight));
+      weights_.push_back(weight.given != nullptr ? *weight.given
+                         : can_wait(i)           ? deferred_encoding(weight)
+                                                 : weight_encoding(weight));
       progress.update(i + 1);
     }
     progress.end();
@@ -108,22 +126,46 @@ class EncodingMaker {
                            origin));
   }
 
+  /// Nothing else depends on the encoding of this weight, and its values are many.
+  bool can_wait(std::size_t index) const {
+    const PlannedWeight& weight = plan_.weights[index];
+    return deferred_ != nullptr && is_streamable(*graph_.constant(weight.tensor)) &&
+           WeightStream::takes(weight.spec.spec()) &&
+           onnx_storage({.dtype = weight.spec->dtype}).has_value() &&
+           std::ranges::none_of(plan_.biases,
+                                [&](const PlannedBias& bias) { return bias.weight == index; }) &&
+           std::ranges::count(plan_.weights, weight.tensor, &PlannedWeight::tensor) == 1;
+  }
+
+  Encoding deferred_encoding(const PlannedWeight& weight) {
+    const std::string where = label(weight);
+    try {
+      auto stream = std::make_shared<WeightStream>(
+          float_source(model_, *graph_.constant(weight.tensor)), weight.spec,
+          onnx_storage({.dtype = weight.spec->dtype}).value().dtype, threads_);
+      Encoding outline = stream->outline();
+      deferred_->streams.emplace(weight.tensor, std::move(stream));
+      deferred_->labels.emplace(weight.tensor, where);
+      return outline;
+    } catch (const Error& error) {
+      throw error.within(where);
+    }
+  }
+
+  std::string label(const PlannedWeight& weight) const {
+    return "weight '" + weight.tensor + "' of " + graph_.label(weight.uses[0].node);
+  }
+
   Encoding weight_encoding(const PlannedWeight& weight) {
     const onnx::TensorProto& tensor = *graph_.constant(weight.tensor);
     const std::vector<float> values = model_.floats(tensor);
     const Shape shape = shape_of(tensor);
-    const std::string where =
-        "weight '" + weight.tensor + "' of " + graph_.label(weight.uses[0].node);
+    const std::string where = label(weight);
     try {
       const TensorView<const float> view(values.data(), shape);
       const UnitGrid grid = unit_grid(weight.spec->granularity, shape, Role::weight);
       const Ranges range = make_range_calculator(weight.spec)->measure(view, grid, threads_);
-      if (range.nan_count + range.infinity_count > 0) {
-        warn(Severity::warning, "weights/non-finite", weight.tensor,
-             where + " holds " + std::to_string(range.nan_count) + " NaN and " +
-                 std::to_string(range.infinity_count) +
-                 " infinite values; they are left out of its range. Check the export of the model");
-      }
+      warn_of_non_finite(weight.tensor, where, range.nan_count, range.infinity_count, diagnostics_);
       Encoding encoding = encoding_of(Mapping{.spec = weight.spec,
                                               .grid = grid,
                                               .qparams = choose_qparams(range, weight.spec, grid)},
@@ -300,6 +342,7 @@ class EncodingMaker {
   const GraphIndex& graph_;
   const Plan& plan_;
   int threads_;
+  DeferredWeights* deferred_;
   Diagnostics& diagnostics_;
   NodeKeys keys_;
   EncodingTable table_;
@@ -311,8 +354,17 @@ class EncodingMaker {
 
 EncodingTable make_encodings(const Model& model, const GraphIndex& graph, const Plan& plan,
                              const EncodingTable& given, const CalibrationResult& measured,
-                             int threads, Progress& progress, Diagnostics& diagnostics) {
-  return EncodingMaker(model, graph, plan, given, threads, diagnostics).make(measured, progress);
+                             int threads, DeferredWeights* deferred, Progress& progress,
+                             Diagnostics& diagnostics) {
+  return EncodingMaker(model, graph, plan, given, threads, deferred, diagnostics)
+      .make(measured, progress);
+}
+
+void report_non_finite(const DeferredWeights& deferred, Diagnostics& diagnostics) {
+  for (const auto& [tensor, stream] : deferred.streams) {
+    warn_of_non_finite(tensor, deferred.labels.at(tensor), stream->nan_count(),
+                       stream->infinity_count(), diagnostics);
+  }
 }
 
 }  // namespace halfstep

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <variant>
 
 #include "halfstep/support/error.h"
@@ -53,6 +54,12 @@ std::size_t block_axis(const Encoding& encoding, const Shape& sizes) {
   return result;
 }
 
+/// A layout, and how many positions of it along each axis share a unit.
+struct Layout {
+  LinearForm form{};
+  Shape repeat{};
+};
+
 /// Row-major walk over `form.shape`; each position maps to the unit that covers it.
 void fill_units(const Shape& counts, const Shape& repeat, LinearForm& form) {
   const Shape strides = row_major_strides(counts);
@@ -74,7 +81,7 @@ void fill_units(const Shape& counts, const Shape& repeat, LinearForm& form) {
   }
 }
 
-LinearForm block_form(const Encoding& encoding, const Shape& shape, Spread spread) {
+Layout block_layout(const Encoding& encoding, const Shape& shape, Spread spread) {
   const Shape sizes = sizes_of(encoding);
   const std::size_t axis = block_axis(encoding, sizes);
   LinearForm form{.axis = static_cast<std::int64_t>(axis)};
@@ -96,27 +103,40 @@ LinearForm block_form(const Encoding& encoding, const Shape& shape, Spread sprea
     repeat[i] = whole ? std::max<std::int64_t>(shape[i], 1) : sizes[i];
   }
   form.block_size = sizes[axis] == -1 ? shape[axis] : sizes[axis];
-  fill_units(encoding.shape, repeat, form);
-  return form;
+  return {.form = std::move(form), .repeat = std::move(repeat)};
+}
+
+Layout layout_of(const Encoding& encoding, const Shape& shape, Spread spread) {
+  const auto* blocks = std::get_if<PerBlock>(&encoding.granularity);
+  if (blocks != nullptr && !blocks->axis && element_count(encoding.shape) == 1) {
+    return {};
+  }
+  if (blocks != nullptr || std::holds_alternative<Lpbq>(encoding.granularity)) {
+    return block_layout(encoding, shape, spread);
+  }
+  Layout layout{.form = {.shape = encoding.shape}, .repeat = {}};
+  if (const auto* channel = std::get_if<PerChannel>(&encoding.granularity)) {
+    layout.form.axis = channel->axis;
+  }
+  return layout;
 }
 
 }  // namespace
 
+LinearForm linear_layout(const Encoding& encoding, const Shape& shape, Spread spread) {
+  return layout_of(encoding, shape, spread).form;
+}
+
 LinearForm linear_form(const Encoding& encoding, const Shape& shape, Spread spread) {
-  const auto* blocks = std::get_if<PerBlock>(&encoding.granularity);
-  if (blocks != nullptr && !blocks->axis && element_count(encoding.shape) == 1) {
-    return {.shape = {}, .units = {0}};
+  Layout layout = layout_of(encoding, shape, spread);
+  if (!layout.repeat.empty()) {
+    fill_units(encoding.shape, layout.repeat, layout.form);
+    return std::move(layout.form);
   }
-  if (blocks != nullptr || std::holds_alternative<Lpbq>(encoding.granularity)) {
-    return block_form(encoding, shape, spread);
-  }
-  LinearForm form{.shape = encoding.shape};
-  if (const auto* channel = std::get_if<PerChannel>(&encoding.granularity)) {
-    form.axis = channel->axis;
-  }
-  form.units.resize(encoding.scale.size());
-  std::iota(form.units.begin(), form.units.end(), std::size_t{0});
-  return form;
+  const std::size_t units = layout.form.shape.empty() ? 1 : encoding.scale.size();
+  layout.form.units.resize(units);
+  std::iota(layout.form.units.begin(), layout.form.units.end(), std::size_t{0});
+  return std::move(layout.form);
 }
 
 }  // namespace halfstep

@@ -30,5 +30,7 @@ enum class Spread : std::uint8_t {
 /// Shapes:  LPBQ gives the form of its block scales.
 /// Errors:  unsupported if an extent is needed and unknown. The encoding must be valid for `shape`.
 [[nodiscard]] LinearForm linear_form(const Encoding& encoding, const Shape& shape, Spread spread);
+/// The same without `units`.
+[[nodiscard]] LinearForm linear_layout(const Encoding& encoding, const Shape& shape, Spread spread);
 
 }  // namespace halfstep

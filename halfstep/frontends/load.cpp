@@ -106,7 +106,9 @@ constexpr std::array kRows = {
     Row{.kind = FileKind::safetensors,
         .what = "weights in safetensors form, without a graph",
         .read = nullptr,
-        .remedy = "load them into the model in Python, then " HALFSTEP_SAVE_TORCH},
+        .remedy =
+            "`halfstep quantize` alone takes them as they are; for a graph load them into the "
+            "model in Python, then " HALFSTEP_SAVE_TORCH},
     Row{.kind = FileKind::numpy,
         .what = "a NumPy file: arrays, no model",
         .read = nullptr,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
@@ -12,7 +13,20 @@
 
 #include <google/protobuf/stubs/logging.h>
 
+#include "halfstep/support/error.h"
+
 namespace halfstep {
+
+namespace {
+
+void require_same_size(std::uint64_t made, std::uint64_t promised) {
+  if (made != promised) {
+    throw Error(ErrorKind::internal, "the data of a tensor has " + std::to_string(made) +
+                                         " bytes, expected " + std::to_string(promised));
+  }
+}
+
+}  // namespace
 
 std::string token_text(const BlobToken& token) {
   return std::string(kTokenPrefix) + std::to_string(token.index) + ":" +
@@ -51,7 +65,16 @@ void set_token(onnx::TensorProto& tensor, const BlobToken& token) {
   entry->set_value(token_text(token));
 }
 
-void write_blob(const Blob& blob, const std::function<void(std::span<const std::byte>)>& sink) {
+void write_blob(const Blob& blob, const ByteSink& sink) {
+  if (blob.producer) {
+    std::uint64_t made = 0;
+    blob.producer->write([&](std::span<const std::byte> piece) {
+      made += piece.size();
+      sink(piece);
+    });
+    require_same_size(made, blob.producer->size);
+    return;
+  }
   constexpr std::size_t kPiece = std::size_t{1} << 20U;
   for (std::size_t at = 0; at < blob.bytes.size(); at += kPiece) {
     const auto piece = blob.bytes.subspan(at, std::min(kPiece, blob.bytes.size() - at));

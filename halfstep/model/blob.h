@@ -11,15 +11,21 @@
 
 #include <onnx/onnx_pb.h>
 
+#include "halfstep/support/byte_sink.h"
 #include "halfstep/support/file.h"
 
 namespace halfstep {
 
-/// Tensor data outside of the ModelProto: a part of a mapped file, or owned memory.
+/// Tensor data outside of the ModelProto: a part of a mapped file, owned memory, or a recipe by
+/// which it is made whenever it is written.
 struct Blob {
   std::span<const std::byte> bytes{};
-  std::shared_ptr<const MappedFile> file{};  ///< keeps `bytes` mapped
-  std::shared_ptr<const void> owner{};       ///< keeps `bytes` if they are no file's
+  std::shared_ptr<const MappedFile> file{};        ///< keeps `bytes` mapped
+  std::shared_ptr<const void> owner{};             ///< keeps `bytes` if they are no file's
+  std::shared_ptr<const ByteProducer> producer{};  ///< makes the data; then `bytes` is empty
+  [[nodiscard]] std::uint64_t size() const noexcept {
+    return producer ? producer->size : bytes.size();
+  }
 };
 
 /// Stands in a TensorProto for a blob. It is written as an external data entry, so that ONNX's own
@@ -42,8 +48,8 @@ inline constexpr std::string_view kTokenPrefix = "halfstep:blob:";
 /// Makes `tensor` stand for a blob; all other data of it is cleared.
 void set_token(onnx::TensorProto& tensor, const BlobToken& token);
 /// Hands the bytes to `sink` in pieces and lets their pages go, so that a large tensor is never
-/// resident as a whole.
-void write_blob(const Blob& blob, const std::function<void(std::span<const std::byte>)>& sink);
+/// resident as a whole. Errors: internal if a producer makes another number of bytes than it said.
+void write_blob(const Blob& blob, const ByteSink& sink);
 /// The wire format of `model` as it is, tokens included.
 [[nodiscard]] std::string serialize_message(const onnx::ModelProto& model);
 /// Clears every field that holds or locates data.

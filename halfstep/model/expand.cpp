@@ -95,7 +95,7 @@ class Measure {
     if (!token) {
       return bytes.size();
     }
-    const std::uint64_t size = blob_of(*token, blobs_).bytes.size();
+    const std::uint64_t size = blob_of(*token, blobs_).size();
     std::uint64_t total = wire::varint_size(wire::tag(token->field, wire::Type::bytes)) +
                           wire::varint_size(size) + size;
     Reader reader(bytes, bytes.data());
@@ -154,7 +154,7 @@ class Emit {
     if (token) {
       const Blob& blob = blob_of(*token, blobs_);
       wire::append_varint(pending_, wire::tag(token->field, wire::Type::bytes));
-      wire::append_varint(pending_, blob.bytes.size());
+      wire::append_varint(pending_, blob.size());
       flush();
       write_blob(blob, sink_);
     }

@@ -181,9 +181,9 @@ std::string write_external_data(onnx::ModelProto model, std::span<const Blob> bl
       sink(std::span(kPadding).first(static_cast<std::size_t>(padding)));
       found->second = end + padding;
       write_blob(blob, sink);
-      end = found->second + blob.bytes.size();
+      end = found->second + blob.size();
     }
-    set_reference(tensor, location, found->second, blob.bytes.size());
+    set_reference(tensor, location, found->second, blob.size());
   });
   return serialize_message(model);
 }

@@ -59,6 +59,15 @@ void GraphEditor::add_initializer(std::string name, Dtype dtype, const Shape& di
   model_->set_data(tensor, std::move(bytes));
 }
 
+void GraphEditor::add_initializer(std::string name, Dtype dtype, const Shape& dims,
+                                  ByteProducer producer) {
+  onnx::TensorProto& tensor = *model_->graph().add_initializer();
+  tensor.set_name(std::move(name));
+  tensor.set_data_type(info(dtype).onnx);
+  tensor.mutable_dims()->Add(dims.begin(), dims.end());
+  model_->set_producer(tensor, std::move(producer));
+}
+
 void GraphEditor::insert_before(int node, onnx::NodeProto inserted) {
   inserted_.emplace_back(node, std::move(inserted));
 }

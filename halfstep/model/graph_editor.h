@@ -22,6 +22,8 @@ class GraphEditor {
   /// Adds an initializer at once; the ones that exist are not moved.
   void add_initializer(std::string name, Dtype dtype, const Shape& dims,
                        std::vector<std::byte> bytes);
+  /// The same with content that is made when it is written.
+  void add_initializer(std::string name, Dtype dtype, const Shape& dims, ByteProducer producer);
   /// Nodes inserted at the same place keep the order of the calls. `node` may be the node count.
   void insert_before(int node, onnx::NodeProto inserted);
   void remove_node(int node) { removed_nodes_.insert(node); }

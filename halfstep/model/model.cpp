@@ -19,6 +19,22 @@
 
 namespace halfstep {
 
+namespace {
+
+TensorBytes bytes_of(const Blob& blob) {
+  if (!blob.producer) {
+    return TensorBytes(blob.bytes);
+  }
+  std::vector<std::byte> made;
+  made.reserve(static_cast<std::size_t>(blob.size()));
+  write_blob(blob, [&made](std::span<const std::byte> piece) {
+    made.insert(made.end(), piece.begin(), piece.end());
+  });
+  return TensorBytes(std::move(made));
+}
+
+}  // namespace
+
 Model::Model(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Model::Model(Model&&) noexcept = default;
 Model& Model::operator=(Model&&) noexcept = default;
@@ -39,11 +55,10 @@ TensorBytes Model::data(const onnx::TensorProto& tensor) const {
                   describe(tensor) + ": has no bytes of a fixed size that could be read");
     }
     if (const auto token = token_of(tensor)) {
-      if (token->index >= state_->blobs.size() ||
-          state_->blobs[token->index].bytes.size() != *expected) {
+      if (token->index >= state_->blobs.size() || state_->blobs[token->index].size() != *expected) {
         throw Error(ErrorKind::internal, describe(tensor) + ": is a tensor of another model");
       }
-      return TensorBytes(state_->blobs[token->index].bytes);
+      return bytes_of(state_->blobs[token->index]);
     }
     if (!tensor.has_raw_data()) {
       return TensorBytes(typed_fields_as_bytes(tensor));
@@ -85,6 +100,19 @@ void Model::set_data(onnx::TensorProto& tensor, std::vector<std::byte> bytes) {
   set_token(tensor, {.index = state_->blobs.size(), .field = 9});
   const auto owner = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
   state_->blobs.push_back({.bytes = *owner, .owner = owner});
+}
+
+void Model::set_producer(onnx::TensorProto& tensor, ByteProducer producer) {
+  const std::optional<std::uint64_t> expected = byte_size(tensor);
+  require(expected == producer.size,
+          describe(tensor) + ": cannot hold " + std::to_string(producer.size) + " bytes");
+  set_token(tensor, {.index = state_->blobs.size(), .field = 9});
+  state_->blobs.push_back({.producer = std::make_shared<const ByteProducer>(std::move(producer))});
+}
+
+std::shared_ptr<const MappedFile> Model::mapped_file(const onnx::TensorProto& tensor) const {
+  const auto token = token_of(tensor);
+  return token && token->index < state_->blobs.size() ? state_->blobs[token->index].file : nullptr;
 }
 
 void Model::drop(const onnx::TensorProto& tensor) const noexcept {

@@ -13,6 +13,7 @@
 #include <onnx/onnx_pb.h>
 
 #include "halfstep/core/dtype.h"
+#include "halfstep/support/byte_sink.h"
 #include "halfstep/support/file.h"
 #include "halfstep/support/tensor_view.h"
 
@@ -20,7 +21,7 @@ namespace halfstep {
 
 /// The bytes of a tensor: little-endian, row-major, as TensorProto.raw_data has them. Either
 /// borrowed from the mapped model file (valid as long as the Model) or owned (typed fields were
-/// converted).
+/// converted, or the data is made on demand).
 class TensorBytes {
  public:
   explicit TensorBytes(std::span<const std::byte> borrowed) : view_(borrowed) {}
@@ -74,6 +75,13 @@ class Model {
   [[nodiscard]] std::vector<float> floats(const onnx::TensorProto& tensor) const;
   /// Gives `tensor` new content; keeps dims and data_type as they are in `tensor`.
   void set_data(onnx::TensorProto& tensor, std::vector<std::byte> bytes);
+  /// Gives `tensor` content that is made when it is asked for: by data(), and piece by piece when
+  /// the model is written. Keeps dims and data_type. Errors: invalid_argument if the size does not
+  /// fit them.
+  void set_producer(onnx::TensorProto& tensor, ByteProducer producer);
+  /// The file in which the data of this tensor is mapped; null if it lies in memory.
+  [[nodiscard]] std::shared_ptr<const MappedFile> mapped_file(
+      const onnx::TensorProto& tensor) const;
   /// Lets the system drop the pages of this tensor's mapped data.
   void drop(const onnx::TensorProto& tensor) const noexcept;
 
@@ -86,10 +94,9 @@ class Model {
 
   /// Size of write()'s result in bytes.
   [[nodiscard]] std::uint64_t serialized_size() const;
-  /// Streams the model, tensor by tensor, in one file; above 2 GB (or if asked) weights go to
-  /// external data `<file name>.data` beside it.
-  void write(const std::function<void(std::span<const std::byte>)>& sink) const;
-  /// Writes through AtomicFile. Errors: io.
+  /// Streams the model, tensor by tensor, as one message, however large it is.
+  void write(const ByteSink& sink) const;
+  /// Writes through ModelFile. Errors: io.
   void save(const std::filesystem::path& path) const;
   /// The whole model as bytes (small models, tests, Python).
   [[nodiscard]] std::string serialize() const;
@@ -100,6 +107,7 @@ class Model {
       const std::filesystem::path& directory) const;
 
  private:
+  friend class ModelFile;
   struct State;
   explicit Model(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;

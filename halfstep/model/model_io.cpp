@@ -20,6 +20,7 @@
 #include "halfstep/model/external_data.h"
 #include "halfstep/model/graph_index.h"
 #include "halfstep/model/model.h"
+#include "halfstep/model/model_file.h"
 #include "halfstep/model/model_state.h"
 #include "halfstep/model/strip.h"
 #include "halfstep/model/values.h"
@@ -113,7 +114,7 @@ void check_sizes(const onnx::ModelProto& proto, std::span<const Blob> blobs) {
       return;
     }
     const auto expected = byte_size(tensor);
-    const std::size_t found = blobs[token->index].bytes.size();
+    const std::uint64_t found = blobs[token->index].size();
     if (!expected || *expected != found) {
       throw Error(ErrorKind::invalid_file,
                   describe(tensor) + ": holds " + std::to_string(found) + " bytes, expected " +
@@ -222,7 +223,7 @@ std::uint64_t Model::serialized_size() const {
   return Expander(std::as_bytes(std::span(proto)), state_->blobs).size();
 }
 
-void Model::write(const std::function<void(Bytes)>& sink) const {
+void Model::write(const ByteSink& sink) const {
   const std::string proto = serialize_message(state_->proto);
   Expander(std::as_bytes(std::span(proto)), state_->blobs).write(sink);
 }
@@ -237,18 +238,8 @@ std::string Model::serialize() const {
 }
 
 void Model::save(const fs::path& path) const {
-  AtomicFile file(path);
-  if (serialized_size() <= kMaxMessage) {
-    write([&file](Bytes bytes) { file.write(bytes); });
-    file.commit();
-    return;
-  }
-  fs::path data_path = path;
-  data_path += ".data";
-  AtomicFile data(data_path);
-  file.write(write_external_data(state_->proto, state_->blobs, data_path.filename().string(),
-                                 [&data](Bytes bytes) { data.write(bytes); }));
-  data.commit();
+  ModelFile file(path);
+  file.write(*this);
   file.commit();
 }
 

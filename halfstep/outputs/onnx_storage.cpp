@@ -6,6 +6,7 @@
 #include <string_view>
 #include <variant>
 
+#include "halfstep/core/minifloat.h"
 #include "halfstep/support/error.h"
 
 namespace halfstep {
@@ -21,6 +22,10 @@ constexpr OnnxStorage kUint4{.dtype = Dtype::uint4, .opset = 21, .ir_version = 1
 constexpr OnnxStorage kInt8{.dtype = Dtype::int8, .opset = 10, .ir_version = 3};
 constexpr OnnxStorage kUint8{.dtype = Dtype::uint8, .opset = 10, .ir_version = 3};
 constexpr OnnxStorage kInt32{.dtype = Dtype::int32, .opset = 10, .ir_version = 3};
+
+// From here on ONNX has float8_e8m0fnu, and DequantizeLinear takes it as a scale.
+constexpr int kE8m0Opset = 24;
+constexpr int kE8m0IrVersion = 12;
 
 constexpr std::array kRows{
     Row{Dtype::int1, kInt4},
@@ -94,6 +99,21 @@ bool onnx_can_saturate(const Encoding& encoding) noexcept {
   return !narrow_type(encoding).empty() && std::holds_alternative<PerTensor>(encoding.granularity);
 }
 
+Dtype onnx_scale_type(const Encoding& encoding) noexcept {
+  const auto is_power_of_two = [](float scale) {
+    return e8m0_to_float(float_to_e8m0(scale)) == scale;  // never true of NaN
+  };
+  const bool exact = encoding.dtype == Dtype::float4_e2m1fn_x2 &&
+                     std::ranges::all_of(encoding.scale, is_power_of_two);
+  return exact ? Dtype::float8_e8m0fnu : Dtype::float32;
+}
+
+int required_ir_version(const Encoding& encoding) {
+  const int codes = onnx_storage(encoding).value().ir_version;
+  return onnx_scale_type(encoding) == Dtype::float8_e8m0fnu ? std::max(codes, kE8m0IrVersion)
+                                                            : codes;
+}
+
 int required_opset(const Encoding& encoding) {
   const auto storage = onnx_storage(encoding);
   if (!storage) {
@@ -105,11 +125,13 @@ int required_opset(const Encoding& encoding) {
     throw Error(ErrorKind::unsupported,
                 "ONNX can't say a minimum value instead of a zero point; use qformulation zp");
   }
+  const int scale = onnx_scale_type(encoding) == Dtype::float8_e8m0fnu ? kE8m0Opset : 0;
+  const int least = std::max(storage->opset, scale);
   if (std::holds_alternative<PerTensor>(encoding.granularity)) {
-    return storage->opset;
+    return least;
   }
   const bool channel = std::holds_alternative<PerChannel>(encoding.granularity);
-  return std::max(storage->opset, channel ? 13 : 21);
+  return std::max(least, channel ? 13 : 21);
 }
 
 }  // namespace halfstep

@@ -35,7 +35,15 @@ struct OnnxStorage {
 /// Can a Clip in front of QuantizeLinear make the codes? Of narrow types, one scale for the tensor.
 [[nodiscard]] bool onnx_can_saturate(const Encoding& encoding) noexcept;
 
-/// The lowest opset that can say the encoding: its type, and 13 per channel, 21 per block.
+/// The type of the scales of a stored constant: float8_e8m0fnu of FP4 codes whose scales are all
+/// powers of two (an MX block), else float32. Source: OCP Microscaling Formats 1.0.
+[[nodiscard]] Dtype onnx_scale_type(const Encoding& encoding) noexcept;
+
+/// The lowest IR version of a file with this encoding.
+[[nodiscard]] int required_ir_version(const Encoding& encoding);
+
+/// The lowest opset that can say the encoding: its type, 13 per channel, 21 per block, and 24 with
+/// scales in float8_e8m0fnu.
 /// Errors: unsupported if ONNX has no such type, or the encoding uses the minval formulation.
 [[nodiscard]] int required_opset(const Encoding& encoding);
 

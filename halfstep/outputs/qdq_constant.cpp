@@ -63,23 +63,43 @@ void QdqWriter::write_constant_uses(const Subject& subject, const onnx::TensorPr
   }
 }
 
-void QdqWriter::add_constant(const Subject& subject, const onnx::TensorProto& tensor,
-                             const Encoding& encoding, const std::string& base,
-                             const std::vector<std::pair<int, std::string>>& outputs,
-                             bool barrier) {
+void QdqWriter::add_codes(const Subject& subject, const onnx::TensorProto& tensor,
+                          const Encoding& encoding, const std::string& name) {
   const Dtype dtype = onnx_storage(encoding).value().dtype;
+  const std::string where = "tensor \"" + subject.name + "\"";
+  const auto measured = options_.streams.find(subject.name);
+  if (measured != options_.streams.end()) {
+    editor_.add_initializer(name, dtype, subject.shape, codes_of(measured->second, where));
+    return;
+  }
   const std::vector<std::byte>* kept = table_.codes(subject.name);
   const bool restore = kept != nullptr && subject.encoding == &encoding;
+  if (!restore && is_streamable(tensor) && WeightStream::takes(encoding)) {
+    const auto stream = std::make_shared<WeightStream>(float_source(model_, tensor), encoding,
+                                                       dtype, options_.threads);
+    editor_.add_initializer(name, dtype, subject.shape, codes_of(stream, where));
+    return;
+  }
   const std::vector<std::byte> codes =
       restore ? *kept
               : constant_codes(model_.floats(tensor), encoding, subject.shape, options_.threads);
   std::vector<std::byte> packed(
       packed_size(static_cast<std::size_t>(element_count(subject.shape)), dtype));
   pack(codes, dtype, packed);
-
-  const std::string name = names_.fresh(base + "_quantized");
   editor_.add_initializer(name, dtype, subject.shape, std::move(packed));
-  QdqParams params = add_params(editor_, names_, base, encoding, subject.shape);
+}
+
+void QdqWriter::add_constant(const Subject& subject, const onnx::TensorProto& tensor,
+                             const Encoding& encoding, const std::string& base,
+                             const std::vector<std::pair<int, std::string>>& outputs,
+                             bool barrier) {
+  const std::string name = names_.fresh(base + "_quantized");
+  add_codes(subject, tensor, encoding, name);
+  const auto stream = options_.streams.find(subject.name);
+  QdqParams params =
+      stream != options_.streams.end()
+          ? add_params(editor_, names_, base, stream->second)
+          : add_params(editor_, names_, base, encoding, subject.shape, onnx_scale_type(encoding));
   if (params.scale_node) {
     editor_.insert_before(outputs.front().first, *std::exchange(params.scale_node, std::nullopt));
   }

@@ -35,7 +35,7 @@ struct Needs {
     } catch (const Error& error) {
       throw error.within("tensor \"" + name + "\"");
     }
-    ir_version = std::max(ir_version, onnx_storage(encoding).value().ir_version);
+    ir_version = std::max(ir_version, required_ir_version(encoding));
     if (!narrow_type(encoding).empty()) {
       required = std::max(required, kOpsetOfClipInputs);
       ir_version = std::max(ir_version, kIrOfNodeMetadata);

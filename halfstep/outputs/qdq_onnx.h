@@ -5,6 +5,7 @@
 
 #include "halfstep/encodings/encoding_table.h"
 #include "halfstep/model/model.h"
+#include "halfstep/outputs/qdq_stream.h"
 #include "halfstep/support/diagnostic.h"
 
 namespace halfstep {
@@ -18,17 +19,19 @@ struct QdqOptions {
   /// Tensors inside super groups that get a pair in the file only: it is marked, and
   /// extract_qdq() leaves it out.
   std::set<std::string> inner_pairs{};
+  /// Weights whose values are looked at when the model is written.
+  WeightStreams streams{};
 };
 
 /// Rewrites a float model so that every tensor with an integer or float8 encoding passes through
 /// QuantizeLinear / DequantizeLinear: activations get Q and DQ behind their producer (of a
 /// quantized graph output `y` the producer's tensor becomes `y_float`, the DequantizeLinear writes
 /// `y`), constants are stored as integers (packed below 8 bits) behind a DequantizeLinear; int32
-/// biases likewise; a use with its own encoding gets its own pair. LPBQ: the scale is itself the
-/// output of a DequantizeLinear. The opset is raised when the types need it (per channel 13, int16
-/// / int4 / blocks 21, int2 25). Names the user gave never change. Errors: unsupported naming the
-/// tensor if ONNX cannot say an encoding; invalid_argument if an encoding does not fit its tensor
-/// (naming it).
+/// biases likewise; large ones are quantized when the model is written. A use with its own encoding
+/// gets its own pair. LPBQ: the scale is itself the output of a DequantizeLinear. The opset is
+/// raised when the types need it (per channel 13, int16 / int4 / blocks 21, int2 25). Names the
+/// user gave never change. Errors: unsupported naming the tensor if ONNX cannot say an encoding;
+/// invalid_argument if an encoding does not fit its tensor (naming it).
 void write_qdq(Model& model, const EncodingTable& table, const QdqOptions& options,
                Diagnostics& diagnostics);
 

@@ -1,10 +1,13 @@
 #include "halfstep/outputs/qdq_params.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
 #include <span>
 #include <variant>
 
+#include "halfstep/core/minifloat.h"
 #include "halfstep/core/quantize.h"
 #include "halfstep/encodings/linear_form.h"
 #include "halfstep/model/node_metadata.h"
@@ -27,6 +30,16 @@ std::vector<std::byte> stored(std::span<const std::int64_t> values, Dtype dtype)
   std::vector<std::byte> packed(packed_size(values.size(), dtype));
   pack(codes, dtype, packed);
   return packed;
+}
+
+std::vector<std::byte> scale_bytes(std::span<const float> scales, Dtype type) {
+  if (type == Dtype::float32) {
+    return bytes_of(scales);
+  }
+  std::vector<std::byte> codes;
+  std::ranges::transform(scales, std::back_inserter(codes),
+                         [](float scale) { return std::byte{float_to_e8m0(scale)}; });
+  return codes;
 }
 
 std::vector<float> scales(const Encoding& encoding, const LinearForm& form) {
@@ -113,19 +126,20 @@ void add_lpbq_scale(GraphEditor& editor, NameMaker& names, const std::string& ba
 }  // namespace
 
 QdqParams add_params(GraphEditor& editor, NameMaker& names, const std::string& base,
-                     const Encoding& encoding, const Shape& shape) {
+                     const Encoding& encoding, const Shape& shape, Dtype scale_type) {
   const LinearForm form = linear_form(encoding, shape, Spread::full);
   const Encoding stored_form = stored_encoding(encoding);
   QdqParams params{.scale = names.fresh(base + "_scale"),
                    .zero_point = names.fresh(base + "_zero_point"),
                    .axis = form.axis,
                    .block_size = form.block_size,
+                   .scale_type = scale_type,
                    .dtype = std::string(narrow_type(encoding))};
   if (std::holds_alternative<Lpbq>(encoding.granularity)) {
     add_lpbq_scale(editor, names, base, encoding, form, params);
   } else {
-    editor.add_initializer(params.scale, Dtype::float32, form.shape,
-                           bytes_of(scales(stored_form, form)));
+    editor.add_initializer(params.scale, scale_type, form.shape,
+                           scale_bytes(scales(stored_form, form), scale_type));
   }
   editor.add_initializer(params.zero_point, stored_form.dtype, form.shape,
                          stored(zero_points(stored_form, form), stored_form.dtype));
@@ -164,7 +178,11 @@ onnx::NodeProto quantize_node(NameMaker& names, const std::string& base, const Q
 
 onnx::NodeProto dequantize_node(NameMaker& names, const std::string& base, const QdqParams& params,
                                 const std::string& input, const std::string& output) {
-  return linear_node(names, "DequantizeLinear", base, params, input, output);
+  onnx::NodeProto node = linear_node(names, "DequantizeLinear", base, params, input, output);
+  if (params.scale_type != Dtype::float32) {  // else the output would have the scale's type
+    set_int(node, "output_dtype", onnx::TensorProto::FLOAT);
+  }
+  return node;
 }
 
 onnx::NodeProto reshape_node(NameMaker& names, const std::string& base, const std::string& input,

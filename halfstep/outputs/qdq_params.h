@@ -18,6 +18,7 @@ struct QdqParams {
   std::string scale{}, zero_point{};
   std::optional<std::int64_t> axis{};
   std::int64_t block_size = 0;
+  Dtype scale_type = Dtype::float32;
   std::string dtype{};        ///< narrow_type() of the encoding
   std::string low{}, high{};  ///< the values that the codes end at; empty: those of the stored type
   /// LPBQ: the DequantizeLinear that makes the scale, to be inserted before the first use.
@@ -27,9 +28,10 @@ struct QdqParams {
 /// Adds scale and zero point of an encoding as initializers `<base>_scale` and `<base>_zero_point`;
 /// LPBQ: `<base>_block_scale` and `<base>_channel_scale`, with the node that multiplies them.
 /// Shapes: block scales are repeated over the axes that a block covers, since ONNX Runtime demands
-/// it.
+/// it. `scale_type` is float32, or float8_e8m0fnu if every scale is a power of two.
 [[nodiscard]] QdqParams add_params(GraphEditor& editor, NameMaker& names, const std::string& base,
-                                   const Encoding& encoding, const Shape& shape);
+                                   const Encoding& encoding, const Shape& shape,
+                                   Dtype scale_type = Dtype::float32);
 
 /// Sets `low` and `high` of an activation whose codes are narrower than the type that stores them.
 /// Formula: low = (lowest code - zero_point) * scale, high likewise

@@ -55,6 +55,8 @@ class QdqWriter {
   void add_constant(const Subject& subject, const onnx::TensorProto& tensor,
                     const Encoding& encoding, const std::string& base,
                     const std::vector<std::pair<int, std::string>>& outputs, bool barrier);
+  void add_codes(const Subject& subject, const onnx::TensorProto& tensor, const Encoding& encoding,
+                 const std::string& name);
   [[nodiscard]] bool needs_barrier(const Encoding& encoding, const Consumer& consumer) const;
   void write_constant_uses(const Subject& subject, const onnx::TensorProto& tensor,
                            const std::string& float_name);

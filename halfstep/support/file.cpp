@@ -90,6 +90,21 @@ std::string random_suffix() {
   return text;
 }
 
+std::string descriptor_link(int descriptor) {
+  return "/proc/self/fd/" + std::to_string(descriptor);
+}
+
+// A file without a name that can get one, beside `path`; -1 where the system has no such thing.
+int open_nameless(const fs::path& path) {
+  const fs::path directory = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  const int descriptor = open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+  if (descriptor >= 0 && access(descriptor_link(descriptor).c_str(), F_OK) != 0) {
+    close(descriptor);
+    return -1;
+  }
+  return descriptor;
+}
+
 // ".<name>.<random>.tmp" beside `path`; the name is cut so that any legal name stays legal.
 fs::path temporary_name(const fs::path& path) {
   constexpr std::size_t kMaxName = 200;
@@ -146,6 +161,15 @@ void MappedFile::drop(std::span<const std::byte> part) const noexcept {
   madvise(const_cast<std::byte*>(data_) + first, last - first, MADV_DONTNEED);
 }
 
+void MappedFile::prefetch(std::span<const std::byte> part) const noexcept {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = static_cast<std::size_t>(part.data() - data_) / page * page;
+  const auto end = static_cast<std::size_t>(part.data() + part.size() - data_);
+  if (!part.empty()) {
+    madvise(const_cast<std::byte*>(data_) + begin, end - begin, MADV_WILLNEED);
+  }
+}
+
 AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)) {
   std::error_code error;
   const fs::file_status status = fs::status(path_, error);
@@ -160,20 +184,42 @@ AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)) {
     }
     return;
   }
-  const fs::path target =
-      fs::is_symlink(fs::symlink_status(path_, error)) ? fs::weakly_canonical(path_) : path_;
+  if (fs::is_symlink(fs::symlink_status(path_, error))) {
+    path_ = fs::weakly_canonical(path_);
+  }
+  descriptor_ = open_nameless(path_);
+  if (descriptor_ < 0) {
+    open_named();
+  }
+  if (fs::exists(status)) {  // a file that is replaced keeps its permissions
+    fchmod(descriptor_, static_cast<mode_t>(status.permissions()));
+  }
+}
+
+void AtomicFile::open_named() {
   for (int attempt = 0; descriptor_ < 0; ++attempt) {
-    temporary_ = temporary_name(target);
+    temporary_ = temporary_name(path_);
     descriptor_ = open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (descriptor_ < 0 && (errno != EEXIST || attempt == kAttempts)) {
+      const int error = errno;
+      temporary_.clear();
+      fail_to_write(path_, error);
+    }
+  }
+  registered_ = RegisteredTemporary(temporary_);
+}
+
+void AtomicFile::give_name() {
+  const std::string source = descriptor_link(descriptor_);
+  for (int attempt = 0; temporary_.empty(); ++attempt) {
+    const fs::path name = temporary_name(path_);
+    registered_ = RegisteredTemporary(name);
+    if (linkat(AT_FDCWD, source.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) {
+      temporary_ = name;
+    } else if (errno != EEXIST || attempt == kAttempts) {
       fail_to_write(path_, errno);
     }
   }
-  path_ = target;
-  if (fs::exists(status)) {  // a file that is replaced keeps its permissions
-    fs::permissions(temporary_, status.permissions(), error);
-  }
-  registered_ = RegisteredTemporary(temporary_);
 }
 
 AtomicFile::~AtomicFile() {
@@ -186,6 +232,7 @@ AtomicFile::~AtomicFile() {
 }
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
+  size_ += bytes.size();
   if (buffer_.size() + bytes.size() > kBufferSize) {
     write_through(buffer_);
     buffer_.clear();
@@ -215,6 +262,7 @@ void AtomicFile::write_through(std::span<const std::byte> bytes) {
 const fs::path& AtomicFile::flush() {
   write_through(buffer_);
   buffer_.clear();
+  give_name();
   return temporary_;
 }
 
@@ -225,15 +273,25 @@ void AtomicFile::close_descriptor() {
   }
 }
 
+void AtomicFile::finish() {
+  if (descriptor_ >= 0) {
+    (void)flush();
+    close_descriptor();
+  }
+}
+
 void AtomicFile::commit() {
-  write_through(buffer_);
-  buffer_.clear();
-  close_descriptor();
+  finish();
   if (temporary_ != path_ && std::rename(temporary_.c_str(), path_.c_str()) != 0) {
     fail_to_write(path_, errno);
   }
   registered_.release();
   temporary_ = path_;
+}
+
+void AtomicFile::commit_as(const fs::path& path) {
+  path_ = path;
+  commit();
 }
 
 std::string read_text(const fs::path& path) {

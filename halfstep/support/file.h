@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
@@ -26,6 +27,8 @@ class MappedFile {
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
   /// Lets the system drop the pages of `part` (a part of bytes()); they are read again when needed.
   void drop(std::span<const std::byte> part) const noexcept;
+  /// Lets the system read `part` (a part of bytes()) while something else is done.
+  void prefetch(std::span<const std::byte> part) const noexcept;
 
  private:
   std::filesystem::path path_;
@@ -37,9 +40,10 @@ class MappedFile {
 /// could be waited on for ever), io if it can't be read; both name it.
 void require_readable(const std::filesystem::path& path);
 
-/// A file that appears under its name only when it is complete: written beside it under a temporary
-/// name, renamed by commit(), removed by the destructor (also when an exception passes). A symbolic
-/// link is followed; a device or pipe (/dev/stdout) is written directly.
+/// A file that appears under its name only when it is complete. Until commit() it has no name, so
+/// that nothing is left of it however the process ends; where the file system can't do that, it has
+/// a temporary name beside the final one, and the destructor removes it. A symbolic link is
+/// followed; a device or pipe (/dev/stdout) is written directly.
 /// Errors: io naming the path and the system's reason (no directory, no permission, full disk).
 class AtomicFile {
  public:
@@ -54,16 +58,26 @@ class AtomicFile {
   /// Everything written so far is on disk under this temporary name (to try the file before
   /// commit).
   [[nodiscard]] const std::filesystem::path& flush();
-  /// Renames to the final name. Nothing can be written afterwards.
+  /// Bytes written so far.
+  [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
+  /// Gives everything a temporary name beside the final one; nothing can be written afterwards.
+  void finish();
+  /// finish(), then renames to the final name.
   void commit();
+  /// The same under another name, in the same file system.
+  void commit_as(const std::filesystem::path& path);
 
  private:
   void write_through(std::span<const std::byte> bytes);
   void close_descriptor();
+  void open_named();
+  void give_name();
 
   std::filesystem::path path_;
-  std::filesystem::path temporary_;  ///< equal to path_ if that is no regular file
+  /// Empty while the file has no name; equal to path_ if that is no regular file.
+  std::filesystem::path temporary_;
   int descriptor_ = -1;
+  std::uint64_t size_ = 0;
   std::vector<std::byte> buffer_{};
   RegisteredTemporary registered_{};
 };

@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from halfstep import _core
 from halfstep._checks import (
@@ -141,7 +141,9 @@ def quantize(
     """The quantized model: load, check, calibrate, adapt to the target, write, measure.
 
     Args:
-        model: path, bytes, onnx.ModelProto or halfstep.Model (which is left as it is).
+        model: path, bytes, onnx.ModelProto or halfstep.Model (which is left as it is); or the path
+            of a safetensors file or of a folder of them (weight-only recipes; `output` is a file or
+            folder like it).
         calibration: a folder or .npz file; an iterable of dicts of arrays by input name (also a
             generator: samples are taken one by one); for models of one input an iterable of arrays;
             or all samples in one array per input. None for weight-only recipes.
@@ -172,7 +174,8 @@ def quantize(
         cast_inputs: allow conversion of samples to the type of the input.
         progress: called with phase, steps done, steps expected. What it raises stops the work.
 
-    Returns: a QuantizeResult with model, encodings, summary (a dict) and diagnostics.
+    Returns: a QuantizeResult with model, encodings, summary (a dict) and diagnostics; of
+    safetensors files a TensorsResult, the same without a model.
 
     Errors: InvalidArgument (recipe, target, option, an argument of another type, an output that is
     an input), InvalidFile (model, samples), Unsupported
@@ -201,8 +204,20 @@ def quantize(
     request.fallback = check_flag("fallback", fallback)
     request.skip = check_texts("skip", skip)
     request.force = check_flag("force", force)
+    request.defer_weights = True
     cast_inputs = check_flag("cast_inputs", cast_inputs)
     check_callable("progress", progress)
+    if isinstance(model, str | PathLike) and _core.is_safetensors(model):
+        if calibration is not None:
+            raise InvalidArgument(
+                "calibration is about models with a graph, and safetensors files have none"
+            )
+        if output is None and not dry_run:
+            raise InvalidArgument(
+                "safetensors files become files: give output=, or dry_run=True to see the plan only"
+            )
+        tensors = _core.quantize_tensors(model, request, progress=progress)
+        return cast(_core.QuantizeResult, tensors)
     loaded, loading = load_with_diagnostics(model, strict)
     runs = calibration is not None and not dry_run
     return _core.quantize(

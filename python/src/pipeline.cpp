@@ -9,7 +9,9 @@
 #include "halfstep/convert.h"
 #include "halfstep/engines/lazy_engine.h"
 #include "halfstep/explain.h"
+#include "halfstep/frontends/safetensors.h"
 #include "halfstep/inspect.h"
+#include "halfstep/quantize_tensors.h"
 #include "halfstep/rules.h"
 #include "halfstep/targets/target.h"
 #include "halfstep/targets/target_json.h"
@@ -29,6 +31,12 @@ QuantizeResult quantize_model(const Model& model, Engine* engine, nb::object cal
       reporter, [&] { return quantize(model.clone(), samples.get(), engine, request, reporter); });
   result.diagnostics.insert(result.diagnostics.begin(), loading.begin(), loading.end());
   return result;
+}
+
+const EncodingTable& encodings_of(QuantizeResult& result) {
+  const nb::gil_scoped_release unlocked;
+  complete_encodings(result);
+  return result.encodings;
 }
 
 void bind_request(nb::module_& module) {
@@ -64,6 +72,7 @@ void bind_request(nb::module_& module) {
       .def_rw("fallback", &QuantizeRequest::fallback)
       .def_rw("skip", &QuantizeRequest::skip)
       .def_rw("force", &QuantizeRequest::force)
+      .def_rw("defer_weights", &QuantizeRequest::defer_weights)
       .def_rw("check_samples", &QuantizeRequest::check_samples);
 }
 
@@ -76,6 +85,27 @@ QuantizeResult convert_model(const Model& model, const std::string& library,
       run_unlocked(reporter, [&] { return convert(model.clone(), &engine, request, reporter); });
   result.diagnostics.insert(result.diagnostics.begin(), loading.begin(), loading.end());
   return result;
+}
+
+TensorsResult quantize_files(const std::filesystem::path& path, const QuantizeRequest& request,
+                             nb::object progress) {
+  PythonProgress reporter(std::move(progress));
+  return run_unlocked(reporter,
+                      [&] { return quantize_tensors(read_safetensors(path), request, reporter); });
+}
+
+void bind_tensors(nb::module_& module) {
+  nb::class_<TensorsResult>(module, "TensorsResult", "What quantize() made of safetensors files.")
+      .def_ro("encodings", &TensorsResult::encodings,
+              "EncodingTable of the weights, if `encodings_out` was given.")
+      .def_prop_ro(
+          "summary", [](const TensorsResult& r) { return dict_of(to_json(r.summary)); },
+          "The closing summary as a dict.")
+      .def_ro("diagnostics", &TensorsResult::diagnostics,
+              "What was decided or noticed, as Diagnostic objects.");
+  module.def("is_safetensors", &is_safetensors, nb::arg("path"));
+  module.def("quantize_tensors", &quantize_files, nb::arg("path"), nb::arg("request"),
+             nb::kw_only(), nb::arg("progress").none() = nb::none());
 }
 
 void bind_convert(nb::module_& module) {
@@ -146,13 +176,16 @@ void bind_pipeline(nb::module_& module) {
   bind_request(module);
   nb::class_<QuantizeResult>(module, "QuantizeResult", "What quantize() made.")
       .def_ro("model", &QuantizeResult::model, "The quantized Model; of a dry run the float one.")
-      .def_ro("encodings", &QuantizeResult::encodings, "EncodingTable of the model.")
+      .def_prop_ro("encodings", &encodings_of, nb::rv_policy::reference_internal,
+                   "EncodingTable of the model. Those of large weights are measured when it is "
+                   "first asked for.")
       .def_prop_ro(
           "summary", [](const QuantizeResult& r) { return dict_of(to_json(r.summary)); },
           "The closing summary as a dict: sizes in bytes, types by op, what stayed float "
           "and why, SQNR in dB, seconds by phase, peak memory in bytes.")
       .def_ro("diagnostics", &QuantizeResult::diagnostics,
               "What was decided or noticed, as Diagnostic objects.");
+  bind_tensors(module);
   bind_convert(module);
   bind_reports(module);
   module.def("quantize", &quantize_model, nb::arg("model"), nb::arg("engine").none(),

@@ -28,7 +28,7 @@ std::string error_of(const std::function<void()>& call) {
 TEST(Recipe, EveryShippedRecipeLoads) {
   EXPECT_THAT(shipped_recipes(),
               ::testing::UnorderedElementsAre("a8w8", "a16w8", "a8w4", "a16w4", "w8", "w4b32",
-                                              "a16w4_lpbq", "a8w4_lpbq"));
+                                              "mxfp4", "a16w4_lpbq", "a8w4_lpbq"));
   for (const std::string& name : shipped_recipes()) {
     const Recipe recipe = load_recipe(name);
     EXPECT_EQ(recipe.name, name);

@@ -386,6 +386,36 @@ TEST(WriteQdq, WritesFloat8) {
   EXPECT_EQ(type_of(model, "x_zero_point"), "float8_e4m3fn[]");
 }
 
+Encoding fp4_blocks(std::vector<float> scale) {
+  return {.dtype = Dtype::float4_e2m1fn_x2,
+          .granularity = PerBlock{.axis = 0, .block_size = {2}},
+          .shape = {1, 3},
+          .scale = std::move(scale)};
+}
+
+TEST(WriteQdq, StoresPowersOfTwoOfFp4AsExponents) {
+  Model model = model_from_text(kMatMul);
+  EncodingTable table;
+  table.set("w", fp4_blocks({0.5F, 1.0F, 16.0F}));
+  (void)write(model, table);
+  EXPECT_EQ(type_of(model, "w_quantized"), "float4_e2m1fn_x2[2, 3]");
+  EXPECT_EQ(type_of(model, "w_scale"), "float8_e8m0fnu[1, 3]");
+  EXPECT_EQ(values_of<std::uint8_t>(model, "w_scale"), (std::vector<std::uint8_t>{126, 127, 131}));
+  EXPECT_EQ(int_attribute(node_writing(model, "w"), "output_dtype", 0), onnx::TensorProto::FLOAT);
+  EXPECT_EQ(model.opset(), 24);
+  EXPECT_EQ(model.proto().ir_version(), 12);
+}
+
+TEST(WriteQdq, StoresOtherScalesOfFp4AsFloats) {
+  Model model = model_from_text(kMatMul);
+  EncodingTable table;
+  table.set("w", fp4_blocks({0.5F, 0.75F, 16.0F}));
+  (void)write(model, table);
+  EXPECT_EQ(type_of(model, "w_scale"), "float32[1, 3]");
+  EXPECT_EQ(find_attribute(node_writing(model, "w"), "output_dtype"), nullptr);
+  EXPECT_EQ(model.opset(), 23);
+}
+
 TEST(WriteQdq, DropsOldStyleInputsOfWeights) {
   Model model = model_from_text(R"(
     <ir_version: 3, opset_import: ["" : 10]>

@@ -127,6 +127,36 @@ TEST(AtomicFile, LeavesNothingWithoutCommit) {
   EXPECT_EQ(entries(directory.path()), 1U);
 }
 
+TEST(AtomicFile, HasNoNameUntilItIsAskedFor) {
+  const TemporaryDirectory directory;
+  AtomicFile file(directory.path() / "out");
+  file.write("some");
+  EXPECT_EQ(entries(directory.path()), 0U);
+  EXPECT_EQ(file.size(), 4U);
+  const fs::path name = file.flush();
+  EXPECT_EQ(name.filename().string().substr(0, 5), ".out.");
+  EXPECT_EQ(name, file.flush()) << "and keeps it";
+  file.commit_as(directory.path() / "other");
+  EXPECT_EQ(read_text(directory.path() / "other"), "some");
+  EXPECT_EQ(entries(directory.path()), 1U);
+}
+
+// In a child process that ends as if it was killed.
+TEST(AtomicFile, LeavesNothingWhenTheProcessIsKilled) {
+  const TemporaryDirectory directory;
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    AtomicFile file(directory.path() / "out");
+    file.write(std::string(100000, 'x'));
+    raise(SIGKILL);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(entries(directory.path()), 0U);
+}
+
 TEST(AtomicFile, ReplacesAndKeepsPermissions) {
   const TemporaryDirectory directory;
   const fs::path path = directory.path() / "out";
