@@ -1,8 +1,6 @@
 """Live PyTorch models. torch itself is imported only when one is handed over."""
 
-import atexit
 import importlib.util
-import shutil
 import tempfile
 import warnings
 from collections.abc import Mapping
@@ -83,14 +81,7 @@ def from_torch(
     for note in notes:
         if note["severity"] == "warning":
             warnings.warn(f"{note['message']} [{note['rule']}]", stacklevel=2)
-    folder = Path(tempfile.mkdtemp(prefix="halfstep-"))
-    path = folder / "model.onnx"
-    external = False
-    try:
-        external = frontend.write(model, str(path))
+    with tempfile.TemporaryDirectory(prefix="halfstep-") as folder:
+        path = Path(folder, "model.onnx")
+        external = frontend.write(model, str(path))  # big weights stay mapped when they are gone
         return load(path if external else path.read_bytes())
-    finally:
-        if external:  # big weights are read from their file when they are needed
-            atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        else:
-            shutil.rmtree(folder, ignore_errors=True)

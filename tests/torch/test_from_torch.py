@@ -181,3 +181,18 @@ def test_a_quantized_program_for_a_target(tmp_path):
     result = halfstep.convert(model, target_backend="HTP", output=tmp_path / "out.onnx")
     assert {"x", "mean", "l.weight"} <= set(encodings(model)) & set(result.encodings)
     assert distance(run(result.model, x), y) < 0.1
+
+
+def test_a_module_that_cannot_be_copied():
+    class Locked(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.lines = (line for line in "ab")
+
+        def forward(self, x):
+            return x + 1
+
+    with pytest.raises(halfstep.Unsupported, match=r"Locked can't be copied.*torch\.export"):
+        halfstep.from_torch(Locked(), torch.randn(3))
+    program = torch.export.export(Locked(), (torch.randn(3),))
+    assert graph_of(halfstep.from_torch(program)).node[0].op_type == "Add"

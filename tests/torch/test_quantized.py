@@ -217,6 +217,25 @@ def test_qat_modules(fused, tmp_path):
     assert np.abs(run(model, x) - module(x).detach().numpy()).max() <= 1.01 * step
 
 
+def test_observers_with_a_reduced_range():
+    """0 to 127 is seven bits."""
+    import torch.ao.quantization as ao
+
+    module = ao.QuantWrapper(nn.Linear(16, 4)).eval()
+    module.qconfig = ao.get_default_qconfig("fbgemm")
+    module = ao.prepare(module)
+    x = torch.randn(8, 16)
+    with pytest.raises(halfstep.InvalidArgument, match="has seen no data"):
+        halfstep.from_torch(module, x)
+    module(x)
+    scale, point = module.quant.activation_post_process.calculate_qparams()
+    encoding = encodings(halfstep.from_torch(module, x))["x"]
+    assert encoding.dtype == "uint7"
+    assert float(encoding.scale) == float(scale) and int(encoding.zero_point) == int(point)
+    with pytest.raises(halfstep.Unsupported, match=r"module quant .* before convert\(\)"):
+        halfstep.from_torch(ao.convert(module), x)
+
+
 def test_learned_parameters(tmp_path):
     import torch.ao.quantization as ao
     from torch.ao.quantization._learnable_fake_quantize import _LearnableFakeQuantize
@@ -266,6 +285,7 @@ WEIGHT_ONLY = [
     ("Int8WeightOnlyConfig", {}, "int8"),
     ("IntxWeightOnlyConfig", {"weight_dtype": torch.int4, "granularity": "group"}, "int4"),
     ("IntxWeightOnlyConfig", {"weight_dtype": torch.int4, "granularity": "axis"}, "int4"),
+    ("IntxWeightOnlyConfig", {"weight_dtype": torch.int3, "granularity": "group"}, "int3"),
 ]
 
 

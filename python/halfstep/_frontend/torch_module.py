@@ -17,7 +17,13 @@ from halfstep._frontend.torch_program import Notes
 def prepared(module: Any, notes: Notes) -> Any:
     """A copy of the module in evaluation mode, without observers and fake quantizers."""
     tensors = [*module.parameters(), *module.buffers()]
-    copied = copy.deepcopy(module, {id(tensor): tensor for tensor in tensors})
+    try:
+        copied = copy.deepcopy(module, {id(tensor): tensor for tensor in tensors})
+    except Exception as error:
+        raise Unsupported(
+            f"the {type(module).__name__} can't be copied ({type(error).__name__}: {error}). Give "
+            "its program: torch.export.export(module.eval(), example_inputs)"
+        ) from error
     _evaluate(copied, notes)
     _replace_children(copied, "", notes, {})
     _unwrap_weights(copied, notes)
