@@ -19,8 +19,8 @@ struct LoadOptions {
   std::string signature{};             ///< of a SavedModel; empty: serving_default
   std::vector<std::string> inputs{};   ///< of a frozen graph, as "x:0"; empty: what nothing writes
   std::vector<std::string> outputs{};  ///< of a frozen graph; empty: what nothing reads
-  /// Of inputs of a TensorFlow Lite model, where they are others than it was converted with. ONNX
-  /// models stay as they are (fix_input_extents).
+  /// Of inputs of a TensorFlow Lite model, where they are others than it was converted with, and of
+  /// TorchScript, which may not say them. Other models stay as they are (fix_input_extents).
   std::map<std::string, Shape> extents{};
   std::string python{};  ///< that has the framework; empty: beside this program
   /// A front end that takes longer is stopped.

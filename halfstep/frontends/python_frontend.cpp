@@ -93,7 +93,7 @@ Model load_with_python(const PythonFrontend& frontend, const fs::path& path,
   const Json request = {{"kind", frontend.kind},          {"model", path.string()},
                         {"output", output.string()},      {"report", report_file.string()},
                         {"signature", options.signature}, {"inputs", options.inputs},
-                        {"outputs", options.outputs}};
+                        {"outputs", options.outputs},     {"input_extents", options.extents}};
   // -P: a halfstep or numpy in the current directory is not the installed one.
   const std::string text = request.dump();
   ChildProcess child({.arguments = {python, "-P", "-m", "halfstep._frontend", text},

@@ -50,12 +50,13 @@ def load(
     """The model of a path, of bytes (ONNX or TFLite) or an onnx.ModelProto; a `Model` as it is.
 
     Paths: ONNX, TFLite; the folder of a TensorFlow SavedModel, a frozen graph (.pb), a Keras file
-    (halfstep[tensorflow]); a PyTorch exported program (halfstep[torch]). The frameworks run in a
-    process of their own. What the source says of quantization stands in the model as Q/DQ.
+    (halfstep[tensorflow]); a PyTorch exported program or TorchScript (halfstep[torch]; a module in
+    memory: from_torch). The frameworks run in a process of their own. What the source says of
+    quantization stands in the model as Q/DQ.
 
     Args:
         input_extents: of inputs of a TFLite model, where they are others than it was converted
-            with: all tensors follow.
+            with: all tensors follow. Of inputs of TorchScript, which may not say them.
         signature: of a SavedModel; None: serving_default.
         inputs, outputs: of a frozen graph, such as "x:0"; none: what nothing writes or reads.
 
@@ -72,7 +73,7 @@ def load(
     if isinstance(model, bytes | bytearray | memoryview):
         return _core.model_from_bytes(bytes(model), extents)[0]
     if extents:
-        raise InvalidArgument("input_extents are for TFLite models")
+        raise InvalidArgument("input_extents are for TFLite and TorchScript models")
     if isinstance(model, _core.Model):
         return model
     if hasattr(model, "SerializeToString"):

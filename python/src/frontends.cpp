@@ -12,6 +12,7 @@
 
 #include "bindings.h"
 #include "halfstep/encodings_files.h"
+#include "halfstep/frontends/file_kind.h"
 #include "halfstep/frontends/load.h"
 #include "halfstep/frontends/tflite/tflite.h"
 #include "halfstep/support/error.h"
@@ -30,8 +31,8 @@ struct DiagnosedEncodings {
 /// The extents of an ONNX model are changed where its graph is fixed for a target.
 void require_resizable(std::span<const std::byte> bytes,
                        const std::map<std::string, Shape>& extents) {
-  require(extents.empty() || is_tflite(bytes),
-          "input_extents are for TFLite models, and this is none");
+  require(extents.empty() || is_tflite(bytes) || kind_of_bytes(bytes) == FileKind::torch_script,
+          "input_extents are for TFLite and TorchScript models, and this is none");
 }
 
 std::pair<Model, Diagnostics> load_bytes(const nb::bytes& content,

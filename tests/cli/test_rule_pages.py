@@ -13,6 +13,7 @@ RULE = re.compile(r'"([a-z]+/[a-z][a-z0-9]*(?:-[a-z0-9]+)*)"')
 def used_rules() -> set[str]:
     groups = {page.stem.split("-")[0] for page in PAGES}
     sources = [*ROOT.glob("halfstep/**/*.cpp"), *ROOT.glob("cli/*.cpp")]
+    sources += ROOT.glob("python/halfstep/_frontend/*.py")
     found = {rule for path in sources for rule in RULE.findall(path.read_text(encoding="utf-8"))}
     return {rule for rule in found if rule.split("/")[0] in groups}
 

@@ -52,7 +52,7 @@ def test_traced_torchscript(tmp_path):
 def test_scripted_torchscript_needs_extents(tmp_path):
     module, path = Convolutions().eval(), tmp_path / "net.pt"
     torch.jit.save(torch.jit.script(module), path)
-    refused(path, tmp_path, "unsupported", r"input x has\. Give it with -d 'x 1,3,224,224'")
+    refused(path, tmp_path, "unsupported", r"input x has\. Give it with -d x 1,3,224,224")
     refused(path, tmp_path, "invalid_argument", "has no input y", y=[2, 3, 8, 8])
     session, _ = convert(path, tmp_path, x=[2, 3, 8, 8])
     x = batches()[0]
@@ -68,10 +68,6 @@ def test_torchscript_with_fake_quantization_keeps_it(tmp_path):
     convert(tmp_path / "net.pt", tmp_path)
     kinds = [node.op_type for node in onnx.load(tmp_path / "out.onnx").graph.node]
     assert kinds == ["QuantizeLinear", "DequantizeLinear"]
-
-
-def test_programs_have_their_own_extents(tmp_path):
-    refused(DATA / "small.pt2", tmp_path, "invalid_argument", "its own", x=[1, 3, 16, 16])
 
 
 def test_pickles_are_refused_unread(tmp_path):

@@ -35,6 +35,7 @@ class Request:
     signature: str = ""
     inputs: list[str] = field(default_factory=list)
     outputs: list[str] = field(default_factory=list)
+    input_extents: dict[str, list[int]] = field(default_factory=dict)
 
 
 def read_request(text: str) -> Request:

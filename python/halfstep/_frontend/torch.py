@@ -17,6 +17,7 @@ import onnx_ir as ir
 import torch
 
 from halfstep._errors import Error, InvalidArgument, Unsupported
+from halfstep._frontend.report import Diagnostic, FrontendError, Request
 from halfstep._frontend.torch_files import program_of
 from halfstep._frontend.torch_lower import lowered
 from halfstep._frontend.torch_module import prepared
@@ -59,14 +60,12 @@ def model_of(
     return model
 
 
-def convert(request: Any) -> list[Any]:
+def convert(request: Request) -> list[Diagnostic]:
     """Writes request.output for request.model, a .pt2 or TorchScript file (report.Request)."""
-    from halfstep._frontend.report import Diagnostic, FrontendError
-
     notes: Notes = []
     try:
         with _quiet():
-            program, names = program_of(request.model, getattr(request, "input_extents", None))
+            program, names = program_of(request.model, request.input_extents)
         model = model_of(program, notes=notes)
         _name_inputs(model, names)
         write(model, request.output)

@@ -36,12 +36,11 @@ def program_of(
 ) -> tuple[Any, list[str]]:
     """The torch.export.ExportedProgram in a .pt2 file, or of the TorchScript in a .pt file.
 
-    Beside it, for TorchScript, the names of the inputs: those of the arguments of forward().
+    Beside it, for TorchScript, the names of the inputs: those of the arguments of forward(). Only
+    TorchScript needs extents; a program has its own, which a later step may change.
     """
     kind = _kind(path)
     if kind == "program":
-        if input_shapes:
-            raise InvalidArgument("input shapes are for TorchScript; a program has its own")
         return _program(path), []
     if kind == "script":
         return _script(path, input_shapes or {})
@@ -247,7 +246,7 @@ def _example(entry: tuple[str, Any], input_shapes: Mapping[str, Sequence[int]]) 
     if shape is None or any(not isinstance(extent, int) or extent < 1 for extent in shape):
         raise Unsupported(
             f"the TorchScript does not say what shape its input {name} has. Give it with "
-            f"-d '{name} 1,3,224,224' (input_extents in Python), or export the module that it "
+            f"-d {name} 1,3,224,224 (input_extents in Python), or export the module that it "
             f"came from: {EXPORT}"
         )
     return torch.zeros(list(shape), dtype=recorded.dtype() or torch.float32)
