@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Runs TFLite models in TFLite's own runtime and as halfstep reads them; prints a table.
 
-usage: benchmarks/tflite_models.py [--halfstep COMMAND] [--htp] FILE.tflite...
+usage: benchmarks/tflite_models.py [--halfstep COMMAND] [--htp] [--tf2onnx PYTHON] FILE.tflite...
 
 For each file: is it read, how many Transposes it has, and the largest difference of its outputs
 over 3 random inputs: relative to the largest output for float models, in steps of the output (with
-the share of values that differ) for quantized ones. "own" is how far two kernels of the runtime
-itself (reference and default) are from each other. --htp also writes the model for the HTP emulator
-as Q/DQ and as DLC and runs `halfstep verify`. Needs ai-edge-litert, onnx, onnxruntime, numpy.
+the share of values that differ) for quantized ones. "own" is how far two sets of kernels of the
+runtime itself (default and built-in) are from each other. --tf2onnx: a Python that has tf2onnx,
+whose conversion of the same file has its Transposes counted beside ours. --htp also writes the
+model for the HTP emulator as Q/DQ and as DLC and runs `halfstep verify`. Needs ai-edge-litert,
+onnx, onnxruntime, numpy.
 """
 
 import argparse
@@ -22,7 +24,7 @@ import onnx
 import onnxruntime
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
-RUNTIMES = (OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES, OpResolverType.BUILTIN_REF)
+RUNTIMES = (OpResolverType.AUTO, OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES)
 
 
 def inputs_of(details, seed):
@@ -126,13 +128,28 @@ def on_htp(command, path, folder):
     return ", ".join(results)
 
 
-def row(command, path, folder, htp):
+def transposes(path):
+    return str(sum(node.op_type == "Transpose" for node in onnx.load(path).graph.node))
+
+
+def of_tf2onnx(python, path, folder):
+    """Transposes in what tf2onnx makes of the file; empty if it can't."""
+    made = Path(folder) / "tf2onnx.onnx"
+    made.unlink(missing_ok=True)
+    command = [python, "-m", "tf2onnx.convert", "--tflite", path, "--output", made, "--opset", "18"]
+    subprocess.run(command, capture_output=True)
+    return transposes(made) if made.exists() else ""
+
+
+def row(options, path, folder):
+    command, htp = options.halfstep, options.htp
+    other = of_tf2onnx(options.tf2onnx, path, folder) if options.tf2onnx else ""
     written = Path(folder) / "model.onnx"
     arguments = [command, "convert", "-i", path, "-o", written, "--force", "-qq"]
     done = subprocess.run(arguments, capture_output=True, text=True)
     if done.returncode:
         said = done.stderr.strip().splitlines()[0]
-        return [f"refused: {said.split(': ', 2)[-1]}", "", "", "", ""]
+        return [f"refused: {said.split(': ', 2)[-1]}", "", other, "", "", ""]
     ops = collections.Counter(node.op_type for node in onnx.load(written).graph.node)
     # A process of its own: some files end the runtime with a signal.
     child = subprocess.run([sys.executable, __file__, "--compare", path, written],
@@ -140,7 +157,7 @@ def row(command, path, folder, htp):
     answer = child.stdout.strip().splitlines()
     ours, own = answer[-1].split("|") if child.returncode == 0 else ("the runtime dies", "")
     where = on_htp(command, path, folder) if htp and ops["QuantizeLinear"] else ""
-    return ["read", str(ops["Transpose"]), ours, own, where]
+    return ["read", str(ops["Transpose"]), other, ours, own, where]
 
 
 def answer(path, written):
@@ -158,11 +175,13 @@ def main():
     parser.add_argument("files", nargs="+", type=Path)
     parser.add_argument("--halfstep", default="halfstep")
     parser.add_argument("--htp", action="store_true")
+    parser.add_argument("--tf2onnx", metavar="PYTHON")
     options = parser.parse_args()
-    print("| file | read | Transposes | differs | own | HTP |\n|---|---|---|---|---|---|")
+    head = ["file", "read", "Transposes", "tf2onnx", "differs", "own", "HTP"]
+    print("| " + " | ".join(head) + " |\n" + "|---" * len(head) + "|")
     with tempfile.TemporaryDirectory() as folder:
         for path in options.files:
-            cells = row(options.halfstep, path, folder, options.htp)
+            cells = row(options, path, folder)
             print(f"| {path.name} | " + " | ".join(cells) + " |", flush=True)
 
 

@@ -234,7 +234,7 @@ Json to_json_array(const Items& items) {
 ModelReport inspect(const Model& model, Diagnostics loading) {
   ModelReport report{.name = model.name(), .diagnostics = std::move(loading)};
   const GraphIndex index(model);
-  report.file_bytes = model.serialized_size();
+  report.file_bytes = model.source_size();
   describe_header(model.proto(), report);
   describe_graph(model.proto(), index, report);
   describe_weights(model.proto(), report);

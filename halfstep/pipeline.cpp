@@ -138,7 +138,7 @@ class QuantizeJob {
     summary().recipe = request_.recipe.empty() ? "none" : request_.recipe;
     summary().target = request_.target;
     summary().engine = engine_ == nullptr ? "" : engine_->name();
-    summary().size_before = result_.model.serialized_size();
+    summary().size_before = result_.model.source_size();
     summary().weights_before = weight_bytes(result_.model);
   }
 

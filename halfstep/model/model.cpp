@@ -44,6 +44,13 @@ Model Model::clone() const { return Model(std::make_unique<State>(*state_)); }
 
 const std::string& Model::name() const noexcept { return state_->name; }
 const std::vector<std::filesystem::path>& Model::files() const noexcept { return state_->files; }
+void Model::set_source(std::vector<std::filesystem::path> files, std::uint64_t bytes) {
+  state_->files = std::move(files);
+  state_->source_size = bytes;
+}
+std::uint64_t Model::source_size() const {
+  return state_->source_size ? *state_->source_size : serialized_size();
+}
 const onnx::ModelProto& Model::proto() const noexcept { return state_->proto; }
 onnx::ModelProto& Model::proto() noexcept { return state_->proto; }
 

@@ -60,6 +60,10 @@ class Model {
   /// The files it was read from: the model's own, then those of external data. Empty for a model
   /// that was made in memory.
   [[nodiscard]] const std::vector<std::filesystem::path>& files() const noexcept;
+  /// Says what the model was made from, for a format that is not ONNX: its files, and their size.
+  void set_source(std::vector<std::filesystem::path> files, std::uint64_t bytes);
+  /// Size of that; else of the model as ONNX (serialized_size).
+  [[nodiscard]] std::uint64_t source_size() const;
   /// The graph. raw_data of large tensors is not in it: read it with data(), set it with
   /// set_data().
   [[nodiscard]] const onnx::ModelProto& proto() const noexcept;

@@ -48,7 +48,8 @@ constexpr std::array kForeign = {
               "is a Git LFS pointer, not the model itself; fetch it with `git lfs pull`"},
     Signature{0, "PK\x03\x04",
               "is a zip archive (PyTorch, Keras or NumPy); export the model to ONNX first"},
-    Signature{4, "TFL3", "is a TensorFlow Lite model; convert it to ONNX first"},
+    Signature{4, "TFL3",
+              "is a TensorFlow Lite model where an ONNX model is read; load it from its file"},
     Signature{4, "ORTM", "is in ONNX Runtime's own format; use the ONNX file it was made of"},
     Signature{0, "\x89HDF", "is an HDF5 file (Keras); export the model to ONNX first"},
     Signature{0, "GGUF", "is a GGUF file; export the model to ONNX first"},
@@ -57,7 +58,7 @@ constexpr std::array kForeign = {
 
 void refuse_foreign(Bytes bytes) {
   if (bytes.empty()) {
-    throw Error(ErrorKind::invalid_file, "is empty, expected an ONNX model");
+    throw Error(ErrorKind::invalid_file, "is empty, expected an ONNX or a TensorFlow Lite model");
   }
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   for (const Signature& signature : kForeign) {
@@ -97,7 +98,8 @@ onnx::ModelProto parse(const std::string& stripped) {
   const google::protobuf::LogSilencer quiet;  // the caller hears of it once, from check_names
   if (!proto.ParseFromArray(stripped.data(), static_cast<int>(stripped.size()))) {
     throw Error(ErrorKind::invalid_file,
-                "is not an ONNX model, or a damaged one: protobuf cannot parse it");
+                "is not an ONNX model nor a TensorFlow Lite one, or a damaged one: protobuf cannot "
+                "parse it");
   }
   if (!proto.has_graph() || (!proto.has_ir_version() && proto.opset_import().empty())) {
     throw Error(ErrorKind::invalid_file,

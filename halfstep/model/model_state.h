@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,7 @@ namespace halfstep {
 struct Model::State {
   std::string name{};
   std::vector<std::filesystem::path> files{};  ///< that it was read from
+  std::optional<std::uint64_t> source_size{};  ///< in bytes, of a format that is not ONNX
   onnx::ModelProto proto{};
   std::vector<Blob> blobs{};  ///< by token index; never shrinks, so copied tokens stay valid
 };

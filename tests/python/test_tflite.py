@@ -163,3 +163,13 @@ def test_calibration_of_a_float_network():
     x = {"serving_default_keras_tensor:0": np.load(DATA / "cnn_float.io.npz")["x"][:1]}
     result = halfstep.quantize(DATA / "cnn_float.tflite", [x])
     assert len(result.encodings) > 5
+
+
+def test_the_source_is_the_file(tmp_path):
+    path = tmp_path / "model.tflite"
+    path.write_bytes((DATA / "cnn_int8.tflite").read_bytes())
+    report = halfstep.inspect(path)
+    assert report["file_bytes"] == path.stat().st_size
+    assert report["producer"] == "MLIR Converted."
+    with pytest.raises(halfstep.InvalidArgument, match="the model"):
+        halfstep.convert(path, output=path, force=True)

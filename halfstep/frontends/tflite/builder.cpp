@@ -71,7 +71,7 @@ Builder::Builder(File& file, Diagnostics& diagnostics, bool resized)
       values_(file.tensors.size()),
       is_output_(file.tensors.size(), false),
       resized_(resized) {
-  model_.set_producer_name("halfstep");
+  model_.set_producer_name(file.description.empty() ? "TensorFlow Lite" : file.description);
   graph_.set_name("main");
   // What constants may take together: each a few times, in different orders.
   budget_ = std::uint64_t{1} << 26U;

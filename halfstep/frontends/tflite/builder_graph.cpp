@@ -107,6 +107,9 @@ void Builder::define_inputs() {
 
 void Builder::define_outputs() {
   std::set<int> written;
+  if (file_.outputs.empty()) {
+    damaged("its graph has no outputs");
+  }
   for (const int i : file_.outputs) {
     Tensor tensor = this->tensor(i);
     if (!written.insert(i).second) {
@@ -216,6 +219,21 @@ void Builder::name_nodes() {
   }
 }
 
+namespace {
+
+void check_type(const Tensor& result, int inferred) {
+  const int expected = onnx_type(result.quantized() ? Type::float32 : result.type);
+  if (inferred != 0 && inferred != expected) {
+    const auto name = [](int type) {
+      return onnx::TensorProto::DataType_Name(static_cast<onnx::TensorProto::DataType>(type));
+    };
+    throw Error(ErrorKind::invalid_file, "makes '" + result.name + "' of type " + name(inferred) +
+                                             ", the file says " + name(expected));
+  }
+}
+
+}  // namespace
+
 void Builder::settle_shape(Tensor& result, const Shape& inferred) {
   const bool known =
       std::all_of(inferred.begin(), inferred.end(), [](std::int64_t size) { return size >= 0; });
@@ -234,6 +252,9 @@ void Builder::infer_results(const Operator& op) {
   for (const int i : op.outputs) {
     Tensor& result = file_.tensors[static_cast<std::size_t>(i)];
     const auto& value = values_[static_cast<std::size_t>(i)];
+    if (value) {
+      check_type(result, inference_.type(value->name));
+    }
     const Shape* inferred = value ? inference_.shape(value->name) : nullptr;
     if (inferred != nullptr) {
       settle_shape(result, value->layout == Layout::source

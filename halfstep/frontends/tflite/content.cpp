@@ -211,26 +211,14 @@ Tensor rearranged(const Tensor& tensor, const Shape& shape,
 bool fits_dequantize(const Tensor& tensor) {
   const bool zero = std::all_of(tensor.zero_point.begin(), tensor.zero_point.end(),
                                 [](std::int64_t value) { return value == 0; });
-  switch (tensor.type) {
-    case Type::int64: {
-      using Limits = std::numeric_limits<std::int32_t>;
-      const auto values = integer_values(tensor);
-      return zero && std::all_of(values.begin(), values.end(), [](std::int64_t value) {
-               return value >= Limits::min() && value <= Limits::max();
-             });
-    }
-    case Type::int32:
-      return zero;
-    case Type::int16:
-    case Type::uint16:
-    case Type::int8:
-    case Type::uint8:
-    case Type::int4:
-    case Type::uint4:
-      return true;
-    default:
-      return false;
+  if (tensor.type == Type::int64) {
+    using Limits = std::numeric_limits<std::int32_t>;
+    const auto values = integer_values(tensor);
+    return zero && std::all_of(values.begin(), values.end(), [](std::int64_t value) {
+             return value >= Limits::min() && value <= Limits::max();
+           });
   }
+  return tensor.type == Type::int32 ? zero : is_integer(tensor.type);
 }
 
 Tensor narrowed(const Tensor& tensor) {

@@ -15,7 +15,7 @@ namespace {
 
 // Field numbers, by table. Source: schema.fbs of LiteRT.
 namespace model_field {
-constexpr int kOperatorCodes = 1, kSubgraphs = 2, kBuffers = 4, kSignatures = 7;
+constexpr int kOperatorCodes = 1, kSubgraphs = 2, kDescription = 3, kBuffers = 4, kSignatures = 7;
 }
 namespace graph_field {
 constexpr int kTensors = 0, kInputs = 1, kOutputs = 2, kOperators = 3;
@@ -32,22 +32,6 @@ std::string label(const Tensor& tensor) { return "tensor '" + tensor.name + "'";
 
 [[noreturn]] void damaged_tensor(const Tensor& tensor, const std::string& what) {
   damaged(label(tensor) + ": " + what);
-}
-
-bool is_integer(Type type) {
-  switch (type) {
-    case Type::int64:
-    case Type::int32:
-    case Type::int16:
-    case Type::uint16:
-    case Type::int8:
-    case Type::uint8:
-    case Type::int4:
-    case Type::uint4:
-      return true;
-    default:
-      return false;
-  }
 }
 
 bool fits(std::int64_t zero_point, Type type) {
@@ -283,6 +267,22 @@ bool is_float(Type type) noexcept {
          type == Type::bfloat16;
 }
 
+bool is_integer(Type type) noexcept {
+  switch (type) {
+    case Type::int64:
+    case Type::int32:
+    case Type::int16:
+    case Type::uint16:
+    case Type::int8:
+    case Type::uint8:
+    case Type::int4:
+    case Type::uint4:
+      return true;
+    default:
+      return false;
+  }
+}
+
 int bits(Type type) noexcept {
   switch (type) {
     case Type::float32:
@@ -376,6 +376,7 @@ File read_file(Bytes bytes, Diagnostics& diagnostics) {
   const Vector codes = model.vector(model_field::kOperatorCodes);
   const Vector buffers = model.vector(model_field::kBuffers);
   File file;
+  file.description = model.text(model_field::kDescription);
   const Vector tensors = graph.vector(graph_field::kTensors);
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     file.tensors.push_back(read_tensor(bytes, tensors.table(i), buffers));

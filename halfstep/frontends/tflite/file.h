@@ -36,6 +36,8 @@ enum class Type : std::int8_t {
 };
 
 [[nodiscard]] bool is_float(Type type) noexcept;
+/// Integers that may stand for real numbers.
+[[nodiscard]] bool is_integer(Type type) noexcept;
 /// Bits of an element; 0 for types without a fixed size.
 [[nodiscard]] int bits(Type type) noexcept;
 /// The same type as TensorProto.DataType. Errors: unsupported.
@@ -83,7 +85,8 @@ struct File {
   std::vector<Tensor> tensors{};
   std::vector<Operator> operators{};
   std::vector<int> inputs{}, outputs{};
-  std::string signature{};  ///< key of the signature that calls the main graph
+  std::string description{};  ///< what made the file
+  std::string signature{};    ///< key of the signature that calls the main graph
   std::vector<SignatureName> signature_inputs{}, signature_outputs{};
 };
 

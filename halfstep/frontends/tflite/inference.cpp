@@ -110,6 +110,11 @@ void Inference::advance(const onnx::GraphProto& graph) {
   }
 }
 
+int Inference::type(const std::string& value) const {
+  const auto found = types_.find(value);
+  return found == types_.end() ? 0 : found->second.tensor_type().elem_type();
+}
+
 const Shape* Inference::shape(const std::string& value) const {
   const auto found = shapes_.find(value);
   return found == shapes_.end() ? nullptr : &found->second;

@@ -19,6 +19,8 @@ class Inference {
   void advance(const onnx::GraphProto& graph);
   /// Extents of a value, -1 for one that is not known; null if nothing is known.
   [[nodiscard]] const Shape* shape(const std::string& value) const;
+  /// TensorProto.DataType of a value; 0 if it is not known.
+  [[nodiscard]] int type(const std::string& value) const;
 
  private:
   void add(const std::string& value, const onnx::TypeProto& type);

@@ -141,9 +141,40 @@ void pad(Builder& b, const Operator& op) {
   b.finish(op, 0, b.node("Pad", operands).set("mode", "constant").out(), layout);
 }
 
+/// The edge is repeated: the places of every padded axis are gathered.
+void symmetric_pad(Builder& b, const Operator& op) {
+  const Layout layout = b.layout(op, 0);
+  const Tensor& x = b.input(op, 0);
+  const std::size_t rank = x.shape.size();
+  require_rank(x, rank);
+  const Ints pads = paddings(b, op, layout);
+  std::string value = b.read(op, 0, layout);
+  for (std::size_t k = 0; k < rank; ++k) {
+    const auto axis = static_cast<std::size_t>(axis_in(layout, static_cast<std::int64_t>(k), rank));
+    const std::int64_t before = pads[axis];
+    const std::int64_t after = pads[axis + rank];
+    const std::int64_t size = x.shape[k];
+    if (before < 0 || after < 0 || before > size || after > size) {
+      damaged("it pads more than the " + std::to_string(size) + " values along an axis");
+    }
+    if (before == 0 && after == 0) {
+      continue;
+    }
+    Ints places;
+    for (std::int64_t i = -before; i < size + after; ++i) {
+      places.push_back(i < 0 ? -1 - i : i < size ? i : 2 * size - 1 - i);
+    }
+    value = b.node("Gather", {value, b.constant(places)})
+                .set("axis", static_cast<std::int64_t>(axis))
+                .out();
+  }
+  b.finish(op, 0, value, layout);
+}
+
 void mirror_pad(Builder& b, const Operator& op) {
   if (op.options.get<std::int8_t>(0, 0) != 0) {
-    refuse("SYMMETRIC padding is not read");
+    symmetric_pad(b, op);
+    return;
   }
   const Layout layout = b.layout(op, 0);
   const std::string pads = b.constant(paddings(b, op, layout));

@@ -65,13 +65,17 @@ Model tflite_from_bytes(std::span<const std::byte> bytes, std::string name,
   } catch (const Error& error) {
     throw error.within(name);
   }
-  return Model::from_proto(std::move(proto), std::move(name));
+  Model model = Model::from_proto(std::move(proto), std::move(name));
+  model.set_source({}, bytes.size());
+  return model;
 }
 
 Model load_tflite(const std::filesystem::path& path, Diagnostics& diagnostics,
                   const std::map<std::string, Shape>& extents) {
   const MappedFile file(path);
-  return tflite_from_bytes(file.bytes(), path.string(), diagnostics, extents);
+  Model model = tflite_from_bytes(file.bytes(), path.string(), diagnostics, extents);
+  model.set_source({path}, file.bytes().size());
+  return model;
 }
 
 }  // namespace halfstep

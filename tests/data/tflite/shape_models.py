@@ -26,6 +26,14 @@ def shapes():
         [[0, 0], [1, 1], [2, 1], [0, 0]],
         options=options("MirrorPad", mode=0),
     )
+    one(
+        "mirror_pad_symmetric",
+        OP.MIRROR_PAD,
+        [1, 3, 4, 2],
+        [2, 5, 7, 2],
+        [[1, 0], [1, 1], [2, 1], [0, 0]],
+        options=options("MirrorPad", mode=1),
+    )
     n = Net()
     x, p = n.input([2, 3]), n.constant([[1, 0], [0, 2]])
     add("padv2", n, n.op(OP.PADV2, [x, p, n.constant(-1.5, F)], [3, 5]))

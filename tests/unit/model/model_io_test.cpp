@@ -184,7 +184,7 @@ TEST_F(ModelFiles, PutSmallExternalDataIntoTheMessage) {
 }
 
 TEST_F(ModelFiles, RefuseWhatIsNoModel) {
-  EXPECT_EQ(load_error(""), "is empty, expected an ONNX model");
+  EXPECT_EQ(load_error(""), "is empty, expected an ONNX or a TensorFlow Lite model");
   EXPECT_NE(load_error("version https://git-lfs.github.com/spec/v1\n").find("git lfs pull"),
             std::string::npos);
   EXPECT_NE(load_error(std::string("PK\x03\x04....", 8)).find("zip archive"), std::string::npos);
