@@ -78,6 +78,11 @@ def load(
         return model
     if hasattr(model, "SerializeToString"):
         return _core.Model.from_bytes(model.SerializeToString())
+    if any(base.__module__.startswith("torch.") for base in type(model).__mro__):
+        raise InvalidArgument(
+            f"model is a {type(model).__name__} of PyTorch; expected "
+            "halfstep.from_torch(module, example_inputs)"
+        )
     raise InvalidArgument(
         f"model is of type {type(model).__name__}; expected a path, bytes, an onnx.ModelProto or a "
         "halfstep.Model"

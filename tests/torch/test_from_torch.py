@@ -145,6 +145,11 @@ def test_what_cannot_be_taken():
         halfstep.from_torch({}, torch.randn(3))
 
 
+def test_other_functions_say_how_a_module_is_given():
+    with pytest.raises(halfstep.InvalidArgument, match=r"Convolutions of PyTorch.*from_torch"):
+        halfstep.quantize(Convolutions(), batches()[0].numpy())
+
+
 def test_an_operator_without_counterpart_is_named():
     class Odd(nn.Module):
         def forward(self, x):

@@ -267,6 +267,46 @@ def test_learned_parameters(tmp_path):
     assert_codes(model, tmp_path, "linear.weight", torch.round(weight / 0.05))
 
 
+def test_learned_parameters_as_operators(tmp_path):
+    """Zero points are learned as floats and count rounded."""
+
+    class Learned(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = nn.Parameter(torch.randn(4, 8))
+            self.scale = nn.Parameter(torch.full((4,), 0.1))
+            self.point = nn.Parameter(torch.full((4,), 1.3))
+
+        def weight(self):
+            return torch._fake_quantize_learnable_per_channel_affine(
+                self.w, self.scale, self.point, 0, -8, 7, 1.0
+            )
+
+        def forward(self, x):
+            return x @ self.weight().T
+
+    module, x = Learned(), torch.randn(3, 8)
+    model = halfstep.from_torch(module, x)
+    assert distance(run(model, x), module(x)) <= 1e-5
+    assert_codes(model, tmp_path, "w", torch.round(module.weight() / 0.1).T + 1)
+
+
+def test_quantization_in_a_branch_is_refused():
+    from torch.ao.quantization.fx import _decomposed  # noqa: F401  registers operators
+
+    def fake(x):
+        shared = (0.1, 0, -8, 7, torch.int8)
+        codes = torch.ops.quantized_decomposed.quantize_per_tensor(x, *shared)
+        return torch.ops.quantized_decomposed.dequantize_per_tensor(codes, *shared)
+
+    class Branch(nn.Module):
+        def forward(self, x):
+            return torch.cond(x.sum() > 0, fake, lambda x: x * 2, (x,))
+
+    with pytest.raises(halfstep.Unsupported, match=r"quantize_per_tensor.*in a branch"):
+        halfstep.from_torch(Branch(), torch.randn(3))
+
+
 # torchao.
 
 

@@ -171,8 +171,7 @@ class _Lowering:
     @staticmethod
     def _integers(node: Any, values: Any) -> Any:
         whole = np.rint(values.astype(np.float64)).astype(np.int64)
-        learnable = "learnable" in node.name
-        if not learnable and not np.array_equal(whole, values.astype(np.float64)):
+        if not np.array_equal(whole, values.astype(np.float64)):
             raise Unsupported(f"node {node.name}: a zero point is no integer")
         return whole
 

@@ -50,6 +50,13 @@ def _plain(name: str) -> str:
     return name.rsplit(".", 1)[0]
 
 
+def _is_quantization(node: Any) -> bool:
+    if node.op != "call_function" or not hasattr(node.target, "_schema"):
+        return False
+    space, name = _plain(str(node.target)).split(".", 1)
+    return space in _QUANTIZED_NAMESPACES or (space == "aten" and name in _QUANTIZED_ATEN)
+
+
 def user_inputs(program: Any) -> list[Any]:
     """The placeholders of the model's inputs; a copy of a graph may have renamed them."""
     placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
@@ -215,11 +222,16 @@ class ProgramRewriter:
                 self.graph.erase_node(node)
 
     def _refuse_the_rest(self) -> None:
+        root = self.program.graph_module
+        for name, module in root.named_modules():
+            for node in module.graph.nodes if hasattr(module, "graph") else ():
+                if module is not root and _is_quantization(node):
+                    raise Unsupported(
+                        f"node {node.name} in {name}: {node.target} in a branch or a loop, where "
+                        "no encoding can be told"
+                    )
         for node in self.graph.nodes:
-            if node.op != "call_function" or not hasattr(node.target, "_schema"):
-                continue
-            space, name = _plain(str(node.target)).split(".", 1)
-            if space in _QUANTIZED_NAMESPACES or (space == "aten" and name in _QUANTIZED_ATEN):
+            if _is_quantization(node):
                 raise Unsupported(
                     f"node {node.name}: the quantization operator {node.target} is not known to "
                     "halfstep. Known are quantized_decomposed.(de)quantize_per_tensor, "
@@ -288,9 +300,20 @@ def _affine(self: ProgramRewriter, node: Any, a: dict[str, Any]) -> None:
         self.quantize(node, a["input"], parameters, a["output_dtype"])
 
 
+def _whole(self: ProgramRewriter, node: Any, point: Any) -> Any:
+    """A zero point that is learned counts rounded."""
+    if "learnable" not in str(node.target):
+        return point
+    with self.graph.inserting_before(node):
+        rounded = self.graph.call_function(torch.ops.aten.round.default, (point,))
+    rounded.meta["val"] = point.meta["val"]
+    return rounded
+
+
 def _fake_per_tensor(self: ProgramRewriter, node: Any, a: dict[str, Any]) -> None:
+    point = _whole(self, node, a["zero_point"])
     limits = (a["quant_min"], a["quant_max"])
-    self.fake_quantize(node, a["self"], (a["scale"], a["zero_point"], *limits, -1, (), False))
+    self.fake_quantize(node, a["self"], (a["scale"], point, *limits, -1, (), False))
 
 
 def _fake_per_channel(self: ProgramRewriter, node: Any, a: dict[str, Any]) -> None:
@@ -299,6 +322,7 @@ def _fake_per_channel(self: ProgramRewriter, node: Any, a: dict[str, Any]) -> No
     point = a["zero_point"] if "zero_point" in a else a["zero_points"]
     axis = a["axis"] % x.meta["val"].dim()
     limits = (a["quant_min"], a["quant_max"])
+    point = _whole(self, node, point)
     self.fake_quantize(node, x, (scale, point, *limits, axis, (), False))
 
 
