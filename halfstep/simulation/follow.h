@@ -90,7 +90,7 @@ void follow_sums(Following& following);
 void follow_floats(Following& following);
 /// x * Sigmoid(x).
 void follow_swishes(Following& following);
-/// Concat, Slice, Max, Min, ReduceMax, ReduceMin, and nothing, between different encodings.
+/// Concat, Slice, Split, Max, Min, ReduceMax, ReduceMin, and nothing, between different encodings.
 void follow_conversions(Following& following);
 /// AveragePool, GlobalAveragePool.
 void follow_pools(Following& following);

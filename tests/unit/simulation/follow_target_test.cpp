@@ -195,6 +195,22 @@ TEST(FollowTarget, OperandsOfAnotherEncodingAreConvertedFirst) {
   EXPECT_EQ(only(model, "Cast").input(0), "qx");
 }
 
+TEST(FollowTarget, APartOfASplitIsConvertedToItsOwnEncoding) {
+  Model model = model_of(R"(
+      a, b = Split<axis = 1, num_outputs = 2>(dx)
+      qa = QuantizeLinear(a, s, z)
+      da = DequantizeLinear(qa, s, z)
+      qb = QuantizeLinear(b, t, u)
+      db = DequantizeLinear(qb, t, u)
+      y = Concat<axis = 1>(da, db))");
+  EXPECT_EQ(follow_target(model), 1U);
+  const onnx::NodeProto& split = only(model, "Split");
+  EXPECT_EQ(split.output(0), "a");
+  EXPECT_NE(split.output(1), "b");
+  EXPECT_EQ(only(model, "Round").input(0), only(model, "Div").output(0));
+  EXPECT_EQ(only(model, "Div").input(0), split.output(1));
+}
+
 TEST(FollowTarget, CodesThatBecomeOthersDirectlyAreConverted) {
   Model model = model_of(R"(
       q = QuantizeLinear(dx, t, u)
