@@ -122,6 +122,15 @@ def test_a_module_in_training_is_taken_in_evaluation_mode_and_left_alone():
     assert distance(run(model, x), module.eval()(x)) <= 1e-5
 
 
+@pytest.mark.parametrize("layer", [nn.Dropout(0.5), nn.BatchNorm1d(3)])
+def test_a_program_in_training_mode_is_refused(layer):
+    x = torch.randn(4, 3)
+    program = torch.export.export(nn.Sequential(nn.Linear(3, 3), layer).train(), (x,))
+    with pytest.raises(halfstep.Unsupported, match=r"in training mode\. Call eval"):
+        halfstep.from_torch(program)
+    assert halfstep.from_torch(nn.Sequential(nn.Linear(3, 3), layer).eval(), x)
+
+
 def test_several_inputs_and_keyword_arguments():
     class Two(nn.Module):
         def forward(self, a, *, b):

@@ -54,7 +54,6 @@ def model_of(
         model = _onnx_program(program).model
         _name_norms(model.graph, norms)
         model = lowered(model, notes)
-    _refuse_training(model)
     _name_dimensions(model, names)
     _strip(model)
     return model
@@ -154,17 +153,6 @@ def _reason(error: BaseException) -> str:
         node = found.group(1) if found else node
         last = last.__cause__
     return f"{'node ' + node + ': ' if node else ''}{_summary(last)}"
-
-
-def _refuse_training(model: Any) -> None:
-    for node in model.graph:
-        training = node.op_type == "BatchNormalization" and "training_mode" in node.attributes
-        if training and node.attributes["training_mode"].as_int():
-            raise Unsupported(
-                f"node {node.name}: batch normalization in training mode. Call eval() on the module"
-                " (of a program: torchao.quantization.pt2e.move_exported_model_to_eval) before "
-                "the export"
-            )
 
 
 def _name_norms(graph: Any, names: Sequence[str]) -> None:

@@ -77,6 +77,7 @@ class ProgramRewriter:
 
     def rewrite(self) -> None:
         self._find_run_time()
+        self._refuse_training()
         for node in list(self.graph.nodes):
             rule = self._rule(node)
             if rule is not None:
@@ -95,6 +96,19 @@ class ProgramRewriter:
         for node in self.graph.nodes:
             if any(x in self.at_run_time for x in node.all_input_nodes):
                 self.at_run_time.add(node)
+
+    def _refuse_training(self) -> None:
+        for node in self.graph.nodes:
+            name = str(node.target)
+            if node.op != "call_function" or not ("dropout" in name or "batch_norm" in name):
+                continue
+            given = self._arguments(node) if hasattr(node.target, "_schema") else {}
+            if given.get("training") is True or given.get("train") is True:
+                raise Unsupported(
+                    f"node {node.name}: {node.target} in training mode. Call eval() on the module "
+                    "(of a program: torchao.quantization.pt2e.move_exported_model_to_eval) before "
+                    "the export"
+                )
 
     @staticmethod
     def _arguments(node: Any) -> dict[str, Any]:
