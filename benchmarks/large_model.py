@@ -7,12 +7,13 @@ Every measured run starts with the input out of the page cache, as far as the sy
 
 usage: large_model.py [--command HALFSTEP] [--gigabytes N] [--form onnx|safetensors]
                       [--dtype float32|float16|bfloat16] [--recipes R ...] [--threads N ...]
-                      [--folder DIR] [--input DIR] [--limit MB] [--json]
+                      [--folder DIR] [--input DIR] [--copied GB] [--limit MB] [--json]
 
 --input is the folder of a model that large_model_data.py made before.
 
 Exit code 1 if a check fails, a killed run leaves something behind, or a run takes more memory than
---limit. Needs the size of the model twice on the disk of --folder; all of it is deleted.
+--limit. Needs the size of the model twice on the disk of --folder, with --copied once and a third;
+all of it is deleted.
 """
 
 import argparse
@@ -144,16 +145,28 @@ class Bench:
         )
 
     def copy(self) -> Row:
+        """cp of the model; of its first --copied gigabytes alone the time of all is worked out."""
         copied = self.folder / "copy"
         forget(self.model)
-        cost = measure(
-            ["cp", "-r", *files_of(self.model)[-1:], copied]
-            if not self.safetensors
-            else ["cp", "-r", self.model, copied]
-        )
+        part = 1.0
+        if self.arguments.copied is None:
+            cost = measure(
+                [
+                    "cp",
+                    "-r",
+                    *([self.model] if self.safetensors else files_of(self.model)[-1:]),
+                    copied,
+                ]
+            )
+        else:
+            source = max(files_of(self.model), key=lambda file: file.stat().st_size)
+            blocks = int(self.arguments.copied * 1e9) >> 22
+            cost = measure(["dd", f"if={source}", f"of={copied}", "bs=4M", f"count={blocks}"])
+            part = copied.stat().st_size / size_of(self.model)
         written = size_of(copied)
         remove(copied)
-        return self.row("cp", cost, cost.wall_seconds, written, "-")
+        cost = Cost(cost.cpu_seconds / part, cost.wall_seconds / part, cost.peak_bytes)
+        return self.row("cp", cost, cost.wall_seconds, int(written / part), "-")
 
     def line(self, recipe: str, threads: int) -> list[str]:
         return [
@@ -246,6 +259,7 @@ def main() -> int:
     parser.add_argument("--recipes", nargs="+", default=["w4b32", "w8", "mxfp4"])
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--folder", type=Path, default=None)
+    parser.add_argument("--copied", type=float, default=None, help="GB that cp is measured on")
     parser.add_argument("--input", type=Path, default=None)
     parser.add_argument("--limit", type=float, default=1000, help="peak memory in MB")
     parser.add_argument("--json", action="store_true")

@@ -829,6 +829,12 @@ class QuantizeRequest:
     def force(self, arg: bool, /) -> None: ...
 
     @property
+    def defer_weights(self) -> bool: ...
+
+    @defer_weights.setter
+    def defer_weights(self, arg: bool, /) -> None: ...
+
+    @property
     def check_samples(self) -> int: ...
 
     @check_samples.setter
@@ -843,7 +849,9 @@ class QuantizeResult:
 
     @property
     def encodings(self) -> EncodingTable:
-        """EncodingTable of the model."""
+        """
+        EncodingTable of the model. Those of large weights are measured when it is first asked for.
+        """
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -854,6 +862,25 @@ class QuantizeResult:
     @property
     def diagnostics(self) -> list[Diagnostic]:
         """What was decided or noticed, as Diagnostic objects."""
+
+class TensorsResult:
+    """What quantize() made of safetensors files."""
+
+    @property
+    def encodings(self) -> EncodingTable:
+        """EncodingTable of the weights, if `encodings_out` was given."""
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """The closing summary as a dict."""
+
+    @property
+    def diagnostics(self) -> list[Diagnostic]:
+        """What was decided or noticed, as Diagnostic objects."""
+
+def is_safetensors(path: str | os.PathLike) -> bool: ...
+
+def quantize_tensors(path: str | os.PathLike, request: QuantizeRequest, *, progress: object | None = None) -> TensorsResult: ...
 
 class ConvertRequest:
     """What convert() is asked to do."""
