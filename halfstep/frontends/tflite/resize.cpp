@@ -121,6 +121,7 @@ void resize_inputs(File& file, const std::map<std::string, Shape>& extents) {
   for (Tensor& tensor : file.tensors) {
     tensor.dynamic = false;
   }
+  names.reserve(file.inputs.size());
   for (const int i : file.inputs) {
     names.push_back(file.tensors[static_cast<std::size_t>(i)].name);
   }
