@@ -261,6 +261,8 @@ class ActivationWriter:
         self.writer, self.number, self.grid = writer, number, grid
         self.node = writer.graph.node[number]
         self.kind, self.dtype = storage(grid.bits, signed=False)
+        if grid.bits < 4:  # ONNX Runtime refuses a Clip in front of 4-bit codes
+            self.kind = TensorProto.UINT8
         self.nodes: list[onnx.NodeProto] = []
         self.tensor_rank = 0  # known per channel
 
