@@ -195,7 +195,9 @@ HelpPage help_page(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_positional()) {
       const std::string name = option->get_name(true);
-      page.usage += name == "MODEL" ? " MODEL" : " [" + name + "]";
+      const bool needed = name == "MODEL" || name == "STATS";
+      page.usage += needed ? " " + name + (app.get_name() == "merge" ? " ..." : "")
+                           : " [" + name + "]";
     }
     const std::string& title = option->get_group();
     if (page.groups.empty() || page.groups.back().title != title) {

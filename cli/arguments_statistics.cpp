@@ -1,5 +1,7 @@
 // The options of `halfstep calibrate` and `halfstep stats`, and those that quantize has of samples.
+#include <charconv>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -71,6 +73,20 @@ void check_files(const CLI::App& app, const StatsArguments& a) {
   if (merge && a.output.empty()) {
     throw UsageError("no output given", "add -o STATS");
   }
+  if (a.output == "-") {
+    throw UsageError("-o - : results are written to files only",
+                     "give a name, such as all.stats (./- is a file named -)");
+  }
+}
+
+/// Empty if the text is a percentile.
+std::string percentile_problem(const std::string& text) {
+  double value = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool number = error == std::errc() && stop == text.data() + text.size();
+  return number && value > 50 && value <= 100
+             ? ""
+             : "--percentile: expected a number above 50 and at most 100, found '" + text + "'";
 }
 
 }  // namespace
@@ -101,6 +117,7 @@ void add_method(CLI::App& app, QuantizeArguments& a, const std::string& group) {
                  "of method percentile: ranges reach from the (100 - P)th to the Pth percentile of "
                  "all values; 99.99 if not given")
       ->type_name("P")
+      ->check(CLI::Validator(percentile_problem, "").description(""))
       ->group(group);
 }
 

@@ -1,9 +1,11 @@
 // `halfstep stats merge` and `halfstep stats show`.
+#include <map>
 #include <ostream>
 #include <string>
 #include <vector>
 
 #include "cli/arguments.h"
+#include "cli/command_error.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/json_document.h"
@@ -83,8 +85,14 @@ int merge(const StatsArguments& a, Console& console) {
   check_output("-o", a.output, inputs, a.force);
   std::vector<StatisticsFile> parts;
   parts.reserve(a.files.size());
+  std::map<std::string, std::string> seen;  // bytes, file
   for (const std::string& file : a.files) {
     parts.push_back(read_statistics(file));
+    const auto [first, fresh] = seen.emplace(to_bytes(parts.back()), file);
+    if (!fresh) {
+      throw UsageError(file + " holds the same statistics as " + first->second,
+                       "give every part once: samples count each time");
+    }
   }
   const StatisticsFile merged = merge_statistics(parts, a.files);
   write_statistics(a.output, merged);

@@ -350,7 +350,7 @@ class QuantizeJob {
     if (statistics_->given()) {
       measured = statistics_->ranges(planned, floats, result_.diagnostics);
     }
-    summary().samples = measured.samples;
+    summary().samples = measured.samples + statistics_->earlier_samples();
     summary().observed = measured.statistics.size();
     summary().method = planned.empty() ? "" : calibration_method(recipe_);
     summary().movement = movements(measured, planned);

@@ -53,8 +53,9 @@ void JobStatistics::choose_method(Recipe& recipe, const std::string& method,
     return;
   }
   require(!percentile, "a percentile is for method percentile; add --method percentile");
-  if (from_ && recipe.activation && !from_->source.method.empty()) {
-    use_method(recipe, from_->source.method, from_->source.percentile);
+  const std::optional<StatisticsFile>& saved = from_ ? from_ : resumed_;
+  if (saved && recipe.activation && !saved->source.method.empty()) {
+    use_method(recipe, saved->source.method, saved->source.percentile);
   }
 }
 

@@ -21,7 +21,8 @@ class JobStatistics {
 
   /// Statistics take the place of samples.
   [[nodiscard]] bool given() const noexcept { return from_.has_value(); }
-  /// Without a --method, that of the given statistics; `method` and `percentile` are the request's.
+  /// Without a --method, that of the given or resumed statistics; `method` and `percentile` are the
+  /// request's.
   void choose_method(Recipe& recipe, const std::string& method,
                      const std::optional<double>& percentile) const;
 
@@ -31,6 +32,10 @@ class JobStatistics {
                                          std::span<const ObservedTensor> helpful,
                                          Diagnostics& diagnostics) const;
 
+  /// Samples of the file that a run goes on from.
+  [[nodiscard]] std::size_t earlier_samples() const noexcept {
+    return resumed_ ? resumed_->samples : 0;
+  }
   /// What a run goes on from; null: nothing.
   /// Errors: invalid_argument if it was made in another way than the run.
   [[nodiscard]] const std::map<std::string, TensorStatistics>* start(

@@ -32,6 +32,8 @@ class Planner {
 
   Plan make() {
     view_.check_rules();
+    require_operators(recipe_.fixed_ranges);
+    require_operators(target_.fixed_ranges());
     plan_.nodes = regions_.nodes;
     for (int node = 0; node < graph_.graph().node_size(); ++node) {
       note_inner(node);

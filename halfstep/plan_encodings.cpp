@@ -101,7 +101,7 @@ class EncodingMaker {
       return;
     }
     const Ranges& range = found->second.range;
-    if (range.nan_count + range.infinity_count == found->second.values) {
+    if (!found->second.has_finite()) {
       warn(Severity::warning, "calibration/no-values", activation.tensor,
            "tensor '" + activation.tensor +
                "' held no finite value in any sample; it stays float. Give samples for which the "
@@ -164,7 +164,18 @@ class EncodingMaker {
     try {
       const TensorView<const float> view(values.data(), shape);
       const UnitGrid grid = unit_grid(weight.spec->granularity, shape, Role::weight);
-      const Ranges range = make_range_calculator(weight.spec)->measure(view, grid, threads_);
+      std::optional<Ranges> masks;
+      if (grid.units() == 1) {
+        masks = range_beside_masks(values);
+      }
+      if (masks) {
+        warn(Severity::note, "calibration/mask", weight.tensor,
+             where +
+                 " holds mask values (infinite, or beyond 1e30); they are left out of its range");
+      }
+      const Ranges range = masks
+                               ? *std::move(masks)
+                               : make_range_calculator(weight.spec)->measure(view, grid, threads_);
       warn_of_non_finite(weight.tensor, where, range.nan_count, range.infinity_count, diagnostics_);
       Encoding encoding = encoding_of(Mapping{.spec = weight.spec,
                                               .grid = grid,

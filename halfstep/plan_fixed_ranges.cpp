@@ -3,8 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <string>
+#include <vector>
+
+#include <onnx/defs/schema.h>
 
 #include "halfstep/model/op_facts.h"
+#include "halfstep/support/error.h"
 
 namespace halfstep {
 namespace {
@@ -50,6 +55,24 @@ std::optional<FixedRange> range_for(const onnx::NodeProto& node, const FixedRang
 }
 
 }  // namespace
+
+void require_operators(const FixedRanges& ranges) {
+  for (const auto& [op, range] : ranges.ops) {
+    if (onnx::OpSchemaRegistry::Schema(op) != nullptr) {
+      continue;
+    }
+    std::vector<std::string> names;
+    for (const onnx::OpSchema& schema : onnx::OpSchemaRegistry::get_all_schemas()) {
+      if (schema.domain().empty()) {
+        names.push_back(schema.Name());
+      }
+    }
+    const std::string closest = closest_match(op, names);
+    throw Error(ErrorKind::invalid_argument,
+                "fixed_ranges: ONNX has no operator \"" + op + '"' +
+                    (closest.empty() ? std::string() : "; did you mean \"" + closest + "\"?"));
+  }
+}
 
 void fix_range(QuantizationSpec& spec, const std::string& tensor, const FixedRanges& wanted,
                const Model& model, const GraphIndex& graph) {

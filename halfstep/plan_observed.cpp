@@ -32,7 +32,8 @@ CalibrationResult placeholder_ranges(const Plan& plan) {
   int number = 0;
   for (const ObservedTensor& tensor : observed_tensors(plan)) {
     const float high = 1.0F - static_cast<float>(++number % kDistinct) / (2.0F * kDistinct);
-    placeholders.statistics[tensor.name] = {.range = {.min = {0}, .max = {high}}, .values = 1};
+    placeholders.statistics[tensor.name] = {
+        .range = {.min = {0}, .max = {high}}, .values = 1, .min = 0, .max = high};
   }
   return placeholders;
 }

@@ -266,7 +266,7 @@ void Collector::mark() {
 TensorStatistics Collector::statistics() const {
   TensorStatistics result = collected();
   named([&] {
-    if (calculator_ && seen_.has_finite()) {
+    if (calculator_ && seen_.has_finite() && !only_masks(seen_)) {
       result.range = calculator_->range();
       result.range.nan_count = seen_.nan_count;
       result.range.infinity_count = seen_.infinity_count;
@@ -308,7 +308,11 @@ void Collector::report(Diagnostics& diagnostics) const {
     say(Severity::warning, "calibration/no-values",
         "the tensor was empty in every sample; nothing is known about its range");
   }
-  if (masks > 0) {
+  if (masks > 0 && !seen_.has_finite() && seen_.mask_count > 0) {
+    say(Severity::warning, "calibration/mask",
+        "all " + counted(static_cast<std::uint64_t>(seen_.values), "value") +
+            " are infinite, beyond 1e30 or NaN, so nothing is known about its range");
+  } else if (masks > 0) {
     say(Severity::note, "calibration/mask",
         counted(static_cast<std::uint64_t>(masks), "mask value") + of_values +
             " (infinite, or beyond 1e30)" + first + "; left out of the range, so " +

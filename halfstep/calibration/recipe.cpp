@@ -118,7 +118,8 @@ std::string method_of(const QuantizationSpec& spec) {
   }
   const bool known =
       std::find(kMethods.begin(), kMethods.end(), spec.range_calculator_cls) != kMethods.end();
-  return known && calculator == "global_minmax" ? spec.range_calculator_cls : "";
+  const bool whole = calculator == "global_minmax" || spec.qparam_calculator_cls == "default";
+  return known && whole ? spec.range_calculator_cls : "";
 }
 
 void read_method(const JsonReader& reader, Recipe& recipe) {

@@ -14,12 +14,12 @@ namespace {
 constexpr float kNothing = 1e-6F;
 constexpr float kMaskReach = 100;
 
+}  // namespace
+
 bool only_masks(const TensorStatistics& statistics) {
-  return statistics.mask_count + statistics.infinity_count > 0 &&
+  return statistics.has_finite() && statistics.mask_count + statistics.infinity_count > 0 &&
          std::max(std::abs(statistics.min), std::abs(statistics.max)) <= kNothing;
 }
-
-}  // namespace
 
 void SampleExtremes::add(float value) noexcept {
   for (float& kept : values_) {
@@ -83,15 +83,16 @@ void ChannelActivity::merge(const ChannelActivity& other) {
 }
 
 bool needs_histogram(const ResolvedSpec& spec) {
-  return spec->qparam_calculator_cls == "global_minmax" &&
+  return (spec->qparam_calculator_cls == "global_minmax" ||
+          spec->qparam_calculator_cls == "default") &&
          find_range_method(spec->range_calculator_cls).has_value() &&
          range_calculators().is_original(spec->range_calculator_cls);  // no class of a user
 }
 
 std::string kept_calculator(const ResolvedSpec& spec) {
   const std::string name(qparams_calculator_name(spec.spec(), spec.role()));
-  if (name == "global_minmax" &&
-      (needs_histogram(spec) || spec->range_calculator_cls == "minmax")) {
+  if (needs_histogram(spec) ||
+      (name == "global_minmax" && spec->range_calculator_cls == "minmax")) {
     return {};
   }
   return name + (spec->range_calculator_cls == "minmax" ? "" : " of " + spec->range_calculator_cls);
@@ -137,6 +138,30 @@ Ranges range_of(const TensorStatistics& statistics, const ResolvedSpec& spec) {
     const RealInterval chosen = search_range(*statistics.histogram, spec);
     range.min = {chosen.low};
     range.max = {chosen.high};
+  }
+  return range;
+}
+
+std::optional<Ranges> range_beside_masks(std::span<const float> values) {
+  Ranges range{.min = {0}, .max = {0}};
+  bool below = false;
+  bool above = false;
+  for (const float x : values) {
+    if (std::isnan(x)) {
+      return std::nullopt;
+    }
+    if (std::abs(x) < kMaskMagnitude) {
+      range.min[0] = std::min(range.min[0], x);
+      range.max[0] = std::max(range.max[0], x);
+    } else {
+      (x < 0 ? below : above) = true;
+    }
+  }
+  if (below == above) {
+    return std::nullopt;
+  }
+  if (std::max(-range.min[0], range.max[0]) <= kNothing) {
+    (below ? range.min : range.max)[0] = below ? -kMaskReach : kMaskReach;
   }
   return range;
 }

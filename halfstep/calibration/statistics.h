@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -78,7 +79,10 @@ struct TensorStatistics {
   [[nodiscard]] bool has_finite() const noexcept { return min <= max; }
 };
 
-/// Whether the spec's range needs a histogram of all values.
+/// Whether everything that is no mask is 0.
+[[nodiscard]] bool only_masks(const TensorStatistics& statistics);
+/// Whether the spec's range is searched in a histogram of all values: range_calculator_cls is one
+/// of search_range, and qparam_calculator_cls is global_minmax or left to the role.
 [[nodiscard]] bool needs_histogram(const ResolvedSpec& spec);
 /// The calculator that is kept beside min and max: empty for global_minmax.
 [[nodiscard]] std::string kept_calculator(const ResolvedSpec& spec);
@@ -89,6 +93,10 @@ struct TensorStatistics {
 /// every type below float32, and a range of nothing would lose the mask.
 /// Errors: unsupported if `statistics` lack what the method needs, naming both.
 [[nodiscard]] Ranges range_of(const TensorStatistics& statistics, const ResolvedSpec& spec);
+
+/// The range of a constant that holds masks of one sign, as range_of has it for activations; empty
+/// if it holds none, or NaN. Masks alone: [-100, 0] or [0, 100].
+[[nodiscard]] std::optional<Ranges> range_beside_masks(std::span<const float> values);
 
 /// Adds what `other` saw. Exact: the order of merging does not matter; `range` and `moved` are left
 /// alone.

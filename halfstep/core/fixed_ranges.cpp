@@ -59,7 +59,10 @@ FixedRanges read_fixed_ranges(const JsonReader& reader, std::string_view key) {
       throw Error(ErrorKind::invalid_argument,
                   reader.where() + ": \"" + std::string(key) + "\": range of " + op +
                       ": expected [LOW, HIGH] with LOW <= 0 <= HIGH, or null for one of them" +
-                      (op == kClip ? ", or true" : "") + ", found " + range.dump());
+                      (op == kClip          ? ", or true"
+                       : range.is_boolean() ? " (true is for Clip)"
+                                            : "") +
+                      ", found " + range.dump());
     }
   }
   return ranges;

@@ -29,13 +29,14 @@ struct RealInterval {
 /// percentile  [P(100 - p), P(p)] with p = spec.extra["percentile"] (99.99 if absent, above 50 and
 ///             at most 100). P interpolates linearly between the two nearest order statistics, as
 ///             numpy.percentile; an order statistic is known to within one bin.
-/// entropy     (w here such that 0 to the largest magnitude needs at most 2048 bins) The threshold t = i w that minimizes the Kullback-Leibler divergence
+/// entropy     (w here such that 0 to the largest magnitude needs at most 2048 bins) The threshold
+/// t = i w that minimizes the Kullback-Leibler divergence
 ///             sum p log(p / q): p counts |x| in bins of w up to t, all larger values in the last
 ///             bin; q counts only those up to t, spread evenly over the non-empty bins of each of g
 ///             groups of bins; group j holds bins floor(j i / g) up to floor((j + 1) i / g). g is
-///             half of the codes, rounded down, or all codes where an asymmetric scheme
-///             meets values of one sign. Of equal divergences the largest t wins. The range is
-///             [max(min, -t), min(max, t)]. With at least as many groups as bins: [min, max].
+///             half of the codes, rounded down (128 of 256), or all codes where an asymmetric
+///             scheme meets values of one sign. Of equal divergences the largest t wins. The range
+///             is [max(min, -t), min(max, t)]. With at least as many groups as bins: [min, max].
 /// mse         The range [low, high] around 0 with the smallest sum of squared errors: of values
 ///             beyond the range their distance to it, of values inside step^2 / 12 with
 ///             step = (high - low) / n, or, up to 6 bits and for float formats, the distance of the

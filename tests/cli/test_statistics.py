@@ -187,6 +187,12 @@ def test_bounded_functions_need_no_samples(halfstep, net, data, tmp_path):
     )
 
 
+def test_the_method_of_the_file_goes_on(halfstep, net, data, tmp_path):
+    calibrate(halfstep, net, data, tmp_path / "a", "--method", "percentile").expect(0)
+    result = calibrate(halfstep, net, data, tmp_path / "b", "--resume", tmp_path / "a", "--json")
+    assert json.loads(result.expect(0).out)["summary"]["samples"] == 24
+
+
 def test_what_is_wrong_is_named(halfstep, net, data, tmp_path):
     stats = tmp_path / "s"
     calibrate(halfstep, net, data, stats).expect(0)
@@ -204,6 +210,18 @@ def test_what_is_wrong_is_named(halfstep, net, data, tmp_path):
     halfstep("calibrate", net, "--calibration", data).expect(2, "add -o STATS")
     halfstep("calibrate", net, "-o", tmp_path / "t").expect(2, "add --calibration DATA")
     calibrate(halfstep, net, data, tmp_path / "t", "--recipe", "w8").expect(3, "recipe w8")
+    for percentile in ("", "abc", "nan", "99,9", "1e9"):
+        calibrate(halfstep, net, data, tmp_path / "t", "--percentile", percentile).expect(
+            2, f"above 50 and at most 100, found '{percentile}'"
+        )
+    recipe = tmp_path.parent / f"{tmp_path.name}.json"
+    recipe.write_text(json.dumps({"activation": {"dtype": "int8"}, "weight": "float"} | {
+        "fixed_ranges": {"Softmx": [0, 1]}}))  # fmt: skip
+    calibrate(halfstep, net, data, tmp_path / "t", "--recipe", recipe).expect(
+        2, 'no operator "Softmx"; did you mean "Softmax"?'
+    )
+    halfstep("stats", "merge", stats, stats, "-o", tmp_path / "t").expect(2, "same statistics as")
+    halfstep("stats", "merge", stats, "-o", "-").expect(2, "files only")
     halfstep("stats").expect(2, "no action given")
     halfstep("stats", "merg").expect(2, "'merge'")
     halfstep("stats", "merge", "-o", tmp_path / "t").expect(2, "one file or more")

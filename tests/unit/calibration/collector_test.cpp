@@ -71,11 +71,43 @@ TEST(Collector, MasksAreLeftOutAndNamed) {
 }
 
 TEST(Collector, AMaskAloneKeepsItsMeaning) {
+  for (const char* const calculator : {"global_minmax", "moving_average"}) {
+    const ObservedTensor tensor = observed(calculator);
+    Collector collector(tensor);
+    add(collector, {kMask, 0, 0, -kInfinity}, {1, 4});
+    EXPECT_THAT(collector.statistics().range.min, ElementsAre(-100)) << calculator;
+    EXPECT_THAT(collector.statistics().range.max, ElementsAre(0));
+  }
+}
+
+TEST(Collector, ConstantsThatHoldMasksKeepTheirMeaning) {
+  const std::vector<float> mask = {-kInfinity, 0};
+  EXPECT_THAT(range_beside_masks(mask)->min, ElementsAre(-100));
+  const std::vector<float> mixed = {kMask, -2, 3};
+  EXPECT_THAT(range_beside_masks(mixed)->min, ElementsAre(-2));
+  const std::vector<float> both = {-kInfinity, kInfinity};
+  EXPECT_FALSE(range_beside_masks(both));
+  const std::vector<float> plain = {1, 2};
+  EXPECT_FALSE(range_beside_masks(plain));
+}
+
+TEST(Collector, OnlyMasksTellNothing) {
   const ObservedTensor tensor = observed();
   Collector collector(tensor);
-  add(collector, {kMask, 0, 0, -kInfinity}, {1, 4});
-  EXPECT_THAT(collector.statistics().range.min, ElementsAre(-100));
-  EXPECT_THAT(collector.statistics().range.max, ElementsAre(0));
+  add(collector, {kMask, kMask}, {1, 2});
+  Diagnostics diagnostics;
+  collector.report(diagnostics);
+  ASSERT_EQ(diagnostics.size(), 1U);
+  EXPECT_EQ(diagnostics[0].severity, Severity::warning);
+  EXPECT_THAT(diagnostics[0].message, HasSubstr("nothing is known"));
+}
+
+TEST(Collector, SearchingCalculatorsSeeAllValuesAsOneBatch) {
+  const ObservedTensor tensor = observed("default", "percentile");
+  Collector collector(tensor);
+  add(collector, {0, 1}, {1, 2});
+  add(collector, {0, 100}, {1, 2});
+  EXPECT_GT(collector.statistics().range.max[0], 99);
 }
 
 TEST(Collector, NanAndPlusInfinityAreNoMasks) {
