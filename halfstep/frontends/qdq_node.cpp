@@ -98,8 +98,9 @@ class MeaningReader {
     const std::string scale = input(node_, 1);
     if (const onnx::TensorProto* tensor = index_.constant(scale)) {
       if (tensor->data_type() != onnx::TensorProto::FLOAT &&
-          tensor->data_type() != onnx::TensorProto::FLOAT16) {
-        keep("its scale is neither float32 nor float16");
+          tensor->data_type() != onnx::TensorProto::FLOAT16 &&
+          tensor->data_type() != onnx::TensorProto::FLOAT8E8M0) {
+        keep("its scale is none of float32, float16, float8e8m0");
       }
       scale_ = model_.floats(*tensor);
       scale_shape_ = shape_of(*tensor);
