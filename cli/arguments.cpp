@@ -196,8 +196,8 @@ HelpPage help_page(const CLI::App& app) {
     if (option->get_positional()) {
       const std::string name = option->get_name(true);
       const bool needed = name == "MODEL" || name == "STATS";
-      page.usage += needed ? " " + name + (app.get_name() == "merge" ? " ..." : "")
-                           : " [" + name + "]";
+      page.usage +=
+          needed ? " " + name + (app.get_name() == "merge" ? " ..." : "") : " [" + name + "]";
     }
     const std::string& title = option->get_group();
     if (page.groups.empty() || page.groups.back().title != title) {

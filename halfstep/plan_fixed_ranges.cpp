@@ -4,12 +4,9 @@
 #include <cmath>
 #include <optional>
 #include <string>
-#include <vector>
-
-#include <onnx/defs/schema.h>
 
 #include "halfstep/model/op_facts.h"
-#include "halfstep/support/error.h"
+#include "halfstep/model/operator_names.h"
 
 namespace halfstep {
 namespace {
@@ -28,7 +25,7 @@ std::optional<double> clip_bound(const onnx::NodeProto& node, int slot, const ch
     if (tensor == nullptr) {
       return std::nullopt;
     }
-    const std::vector<float> values = model.floats(*tensor);
+    const auto values = model.floats(*tensor);
     bound = values.size() == 1 ? std::optional<double>(values[0]) : std::nullopt;
   }
   const bool open = !bound || !std::isfinite(*bound) || std::abs(*bound) > 1e30;
@@ -58,19 +55,7 @@ std::optional<FixedRange> range_for(const onnx::NodeProto& node, const FixedRang
 
 void require_operators(const FixedRanges& ranges) {
   for (const auto& [op, range] : ranges.ops) {
-    if (onnx::OpSchemaRegistry::Schema(op) != nullptr) {
-      continue;
-    }
-    std::vector<std::string> names;
-    for (const onnx::OpSchema& schema : onnx::OpSchemaRegistry::get_all_schemas()) {
-      if (schema.domain().empty()) {
-        names.push_back(schema.Name());
-      }
-    }
-    const std::string closest = closest_match(op, names);
-    throw Error(ErrorKind::invalid_argument,
-                "fixed_ranges: ONNX has no operator \"" + op + '"' +
-                    (closest.empty() ? std::string() : "; did you mean \"" + closest + "\"?"));
+    require_onnx_operator(op, "fixed_ranges");
   }
 }
 

@@ -247,9 +247,8 @@ def test_files_of_something_else_are_refused(halfstep, net, data, tmp_path):
     )
     calibrate(halfstep, net, data, tmp_path / "p", "--method", "mse").expect(0)
     halfstep("stats", "merge", stats, tmp_path / "p", "-o", tmp_path / "m").expect(2, "method mse")
-    calibrate(halfstep, net, data, tmp_path / "r", "--resume", tmp_path / "p").expect(
-        2, "go on in the same way"
-    )
+    again = ["--resume", tmp_path / "p", "--method", "minmax"]
+    calibrate(halfstep, net, data, tmp_path / "r", *again).expect(2, "go on in the same way")
     cut = tmp_path / "cut"
     cut.write_bytes(stats.read_bytes()[:-20])
     halfstep("stats", "merge", stats, cut, "-o", tmp_path / "m").expect(4, f"{cut}: its checksum")
@@ -267,9 +266,10 @@ def test_files_of_something_else_are_refused(halfstep, net, data, tmp_path):
     assert not (tmp_path / "q.onnx").exists()
 
 
-def test_moving_average_depends_on_the_order_and_says_so(halfstep, net, data, tmp_path):
-    for name in ("a", "b"):
-        calibrate(halfstep, net, data, tmp_path / name, "--method", "moving_average").expect(0)
+def test_moving_average_depends_on_the_order_and_says_so(halfstep, net, data, arrays, tmp_path):
+    other = write_samples(tmp_path / "other", arrays[::-1])
+    for name, samples in (("a", data), ("b", other)):
+        calibrate(halfstep, net, samples, tmp_path / name, "--method", "moving_average").expect(0)
     halfstep("stats", "merge", tmp_path / "a", tmp_path / "b", "-o", tmp_path / "m").expect(
         5, "depend on the order of samples"
     )

@@ -171,9 +171,9 @@ TEST(Arguments, LaterOptionsAreRefusedByName) {
 }
 
 TEST(Arguments, Statistics) {
-  const auto calibrate = std::get<QuantizeArguments>(parse_arguments(
-      {"calibrate", "m.onnx", "--calibration", "d", "-o", "s", "--method", "percentile",
-       "--percentile", "99.5", "--resume", "r"}));
+  const auto calibrate = std::get<QuantizeArguments>(
+      parse_arguments({"calibrate", "m.onnx", "--calibration", "d", "-o", "s", "--method",
+                       "percentile", "--percentile", "99.5", "--resume", "r"}));
   EXPECT_EQ(calibrate.command, "calibrate");
   EXPECT_EQ(calibrate.stats_out, "s");
   EXPECT_EQ(calibrate.output, "");
