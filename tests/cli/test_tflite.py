@@ -1,6 +1,7 @@
 """TFLite files in the place of ONNX models."""
 
 import json
+import resource
 from pathlib import Path
 
 import numpy as np
@@ -57,3 +58,16 @@ def test_a_truncated_file_is_bad_input(halfstep, tmp_path):
     done = halfstep("convert", "-i", path, "-o", out, code=4)
     assert "damaged TensorFlow Lite file" in done.err
     assert not out.exists()
+
+
+def test_a_small_file_does_not_ask_for_much_memory(halfstep):
+    """Found by fuzzing: a claimed extent of 2^30 values behind a symmetric padding."""
+    limit = 1 << 30
+
+    def limited():
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+    file = DATA / "damaged/symmetric_pad.tflite"
+    done = halfstep("inspect", file, code=5, preexec_fn=limited)
+    assert "MIRROR_PAD" in done.err
+    assert "at most 1048576 are taken" in done.err

@@ -141,6 +141,9 @@ void pad(Builder& b, const Operator& op) {
   b.finish(op, 0, b.node("Pad", operands).set("mode", "constant").out(), layout);
 }
 
+/// A file of a few bytes can claim any extent: this many places are written down.
+constexpr std::int64_t kMostPlaces = 1 << 20;
+
 /// The edge is repeated: the places of every padded axis are gathered.
 void symmetric_pad(Builder& b, const Operator& op) {
   const Layout layout = b.layout(op, 0);
@@ -159,6 +162,10 @@ void symmetric_pad(Builder& b, const Operator& op) {
     }
     if (before == 0 && after == 0) {
       continue;
+    }
+    if (size + before + after > kMostPlaces) {
+      refuse("it repeats the edge of an axis of " + std::to_string(size) + " values; at most " +
+             std::to_string(kMostPlaces) + " are taken");
     }
     Ints places;
     for (std::int64_t i = -before; i < size + after; ++i) {
