@@ -83,7 +83,12 @@ std::int64_t axis_after_reshape(const Tensor& tensor, const Shape& to) {
 }  // namespace
 
 std::vector<std::int64_t> integer_values(const Tensor& tensor) {
-  std::vector<std::int64_t> values(static_cast<std::size_t>(count(tensor.shape)));
+  const auto size = static_cast<std::size_t>(count(tensor.shape));
+  if (size > 2 * tensor.data.size()) {  // two nibbles a byte; other types' contents are not checked
+    throw Error(ErrorKind::unsupported, "tensor '" + tensor.name + "': holds no " +
+                                            std::to_string(size) + " integers, expected them");
+  }
+  std::vector<std::int64_t> values(size);
   switch (tensor.type) {
     case Type::int64:
     case Type::uint64:
