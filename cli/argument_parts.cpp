@@ -46,17 +46,21 @@ void add_model_form(CLI::App& app, ModelForm& form) {
       ->group(group);
 }
 
-void add_adaptation(CLI::App& app, QuantizeArguments& a, const std::string& group) {
-  app.add_flag("--fallback", a.fallback,
-               "ops whose symmetry or granularity no kernel of the target takes move to the "
-               "nearest precision that does, instead of being errors")
-      ->group(group);
+void add_skip(CLI::App& app, QuantizeArguments& a, const std::string& group) {
   app.add_option("--skip", a.skip,
                  "leave out a step that prepares or adapts the model, such as fold-batch-norm or "
                  "super-groups; repeatable")
       ->type_name("STEP")
       ->allow_extra_args(false)
       ->group(group);
+}
+
+void add_adaptation(CLI::App& app, QuantizeArguments& a, const std::string& group) {
+  app.add_flag("--fallback", a.fallback,
+               "ops whose symmetry or granularity no kernel of the target takes move to the "
+               "nearest precision that does, instead of being errors")
+      ->group(group);
+  add_skip(app, a, group);
 }
 
 void add_wishes(CLI::App& app, QuantizeArguments& a, const std::string& group) {
@@ -80,7 +84,6 @@ void add_wishes(CLI::App& app, QuantizeArguments& a, const std::string& group) {
                  "a shipped target ('halfstep targets' lists them) or a file; cpu if not given")
       ->type_name("NAME|FILE")
       ->group(group);
-  add_adaptation(app, a, group);
 }
 
 void add_run(CLI::App& app, QuantizeArguments& a, const std::string& group) {
@@ -104,6 +107,10 @@ void add_own_libraries(CLI::App& app, QuantizeArguments& a, const std::string& g
                  "onnxruntime-qnn of this environment")
       ->type_name("DIR")
       ->group(group);
+  add_input_extents(app, a, group);
+}
+
+void add_input_extents(CLI::App& app, QuantizeArguments& a, const std::string& group) {
   app.add_option("-d,--input_dim,--source_model_input_shape", a.input_dims,
                  "extents of an input that the model leaves free, such as 'x 1,3,224,224', for the "
                  "graph of the target; a free batch is 1 if not given; of a TFLite model, any "

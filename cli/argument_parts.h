@@ -28,19 +28,23 @@ void add_talk(CLI::App& app, OutputOptions& common);
 /// --signature, --inputs, --outputs: what a model of TensorFlow leaves open.
 void add_model_form(CLI::App& app, ModelForm& form);
 
+/// --skip: which steps are left out.
+void add_skip(CLI::App& app, QuantizeArguments& arguments, const std::string& group);
 /// --fallback and --skip: how a model is made to run on a target.
 void add_adaptation(CLI::App& app, QuantizeArguments& arguments, const std::string& group);
 
 /// --calibration, --input-spec and --cast-inputs.
 void add_samples(CLI::App& app, QuantizeArguments& arguments);
-/// --recipe, --set, --exclude, --target and add_adaptation().
+/// --recipe, --set, --exclude, --target.
 void add_wishes(CLI::App& app, QuantizeArguments& arguments, const std::string& group);
 /// --method and --percentile.
 void add_method(CLI::App& app, QuantizeArguments& arguments, const std::string& group);
 /// --threads and --onnxruntime.
 void add_run(CLI::App& app, QuantizeArguments& arguments, const std::string& group);
 
-/// --validate and --qnn-libs: what Qualcomm's own libraries are asked.
+/// -d: extents that the model leaves free.
+void add_input_extents(CLI::App& app, QuantizeArguments& arguments, const std::string& group);
+/// --validate, --qnn-libs and add_input_extents(): what Qualcomm's own libraries are asked.
 void add_own_libraries(CLI::App& app, QuantizeArguments& arguments, const std::string& group);
 
 [[nodiscard]] std::vector<const CLI::App*> all_commands(const CLI::App& app);

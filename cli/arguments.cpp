@@ -76,6 +76,7 @@ void add_quantize_data(CLI::App& app, QuantizeArguments& a) {
 void add_quantize_choices(CLI::App& app, QuantizeArguments& a) {
   const std::string what = "What is quantized";
   add_wishes(app, a, what);
+  add_adaptation(app, a, what);
   add_method(app, a, what);
   add_own_libraries(app, a, what);
   const std::string run = "How it runs";

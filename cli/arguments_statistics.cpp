@@ -46,7 +46,9 @@ Subcommand calibrate_command(CLI::App& root, QuantizeArguments& a) {
   app->add_flag("--force", a.force, "overwrite an existing file")->group("Result");
   const std::string what = "What is observed";
   add_wishes(*app, a, what);
+  add_skip(*app, a, what);
   add_method(*app, a, what);
+  add_input_extents(*app, a, what);
   const std::string run = "How it runs";
   add_run(*app, a, run);
   CLI::Option* strict = app->add_flag("--strict", a.strict, "warnings are errors")->group(run);
@@ -54,6 +56,7 @@ Subcommand calibrate_command(CLI::App& root, QuantizeArguments& a) {
                 "entries of --encodings for tensors that the model lacks are warnings")
       ->excludes(strict)
       ->group(run);
+  add_model_form(*app, a.form);
   add_common(*app, a.common);
   add_talk(*app, a.common);
   return {.app = app, .common = &a.common, .result = [&a] {

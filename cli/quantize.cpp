@@ -227,6 +227,10 @@ struct Outcome {
 
 /// Weights without a graph.
 Outcome work_on_tensors(const QuantizeArguments& a, Progress& progress) {
+  if (!a.form.signature.empty() || !a.form.inputs.empty() || !a.form.outputs.empty()) {
+    throw UsageError("--signature, --inputs and --outputs are about TensorFlow models",
+                     "leave them out: " + a.model + " is of safetensors");
+  }
   if (!a.calibration.empty()) {
     throw UsageError("--calibration is about models with a graph, and safetensors files have none",
                      "leave it out, and choose a recipe of weights only: w8, w4b32 or mxfp4");

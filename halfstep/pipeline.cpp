@@ -319,6 +319,9 @@ class QuantizeJob {
     std::vector<ObservedTensor> tensors = observed_tensors(plan);
     find_channels(graph, tensors);
     const std::vector<ObservedTensor> planned = tensors;
+    require(!planned.empty() || !statistics_->given(),
+            "recipe " + request_.recipe +
+                " measures no activation, so statistics have nothing to tell; leave them out");
     const bool measures = !planned.empty() && !statistics_->given();
     CalibrateOptions options{.threads = request_.threads};
     if (samples_ != nullptr && request_.check && request_.statistics.to.empty()) {

@@ -115,6 +115,8 @@ class TensorsJob {
                           "leave it out");
     };
     refuse(!request_.encodings.empty(), "encodings");
+    refuse(!request_.statistics.from.empty(), "stats");
+    refuse(!request_.method.empty() || request_.percentile, "method");
     refuse(request_.target != "cpu", "target " + request_.target);
     refuse(request_.fallback, "fallback");
     refuse(!request_.skip.empty(), "skip");

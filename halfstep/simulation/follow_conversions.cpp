@@ -22,22 +22,21 @@ bool same_encoding(const Codes& a, const Codes& b) {
 /// Inserts in front of node `before` what makes values of the encoding `to` of `codes`, floats.
 /// Returns their name, which is `output` or fresh.
 std::string insert_conversion(Following& following, int before, const std::string& codes,
-                              const std::string& name, const Codes& from, const Codes& to,
-                              const std::string& output = "") {
+                              const Codes& from, const Codes& to, const std::string& output = "") {
   const double ratio = static_cast<double>(from.scales[0]) / static_cast<double>(to.scales[0]);
   const Conversion rule = conversion(ratio, from.zero_points[0], to.zero_points[0]);
   const auto apply = [&](const char* type, const std::string& tensor, float number,
                          const std::string& result = "") {
-    return following.insert(before, type, {tensor, following.scalar(name + "_number", number)},
-                            name, result);
+    return following.insert(before, type, {tensor, following.scalar(codes + "_number", number)},
+                            codes, result);
   };
   constexpr float kGrid = 1.0F / 64, kHalf = 0.5F;
   std::string tensor = apply("Mul", codes, rule.multiplier);
   tensor = apply("Add", tensor, rule.constant);
-  tensor = following.insert(before, "Floor", {tensor}, name);
+  tensor = following.insert(before, "Floor", {tensor}, codes);
   tensor = apply("Mul", tensor, kGrid);
   tensor = apply("Add", tensor, kHalf);
-  tensor = following.insert(before, "Floor", {tensor}, name);
+  tensor = following.insert(before, "Floor", {tensor}, codes);
   tensor = apply("Sub", tensor, to.zero_points[0]);
   return apply("Mul", tensor, to.scales[0], output);
 }
@@ -53,9 +52,8 @@ bool convert_operand(Following& following, int i, int slot, const Codes& to) {
     return false;
   }
   const std::string stored = following.node(following.index.producer(operand)).input(0);
-  const std::string name = operand + "_converted";
-  const std::string codes = following.insert(i, "Cast", {stored}, name + "_codes");
-  following.editor.set_input(i, slot, insert_conversion(following, i, codes, name, *from, to));
+  const std::string numbers = following.insert(i, "Cast", {stored}, operand + "_converted");
+  following.editor.set_input(i, slot, insert_conversion(following, i, numbers, *from, to));
   return true;
 }
 
@@ -80,7 +78,7 @@ void follow_split(Following& following, int i) {
     std::string codes = following.insert(i + 1, "Div", {copied, step}, name);
     codes = following.insert(i + 1, "Round", {codes}, name);
     codes = following.insert(i + 1, "Add", {codes, zero_point}, name);
-    (void)insert_conversion(following, i + 1, codes, name, *from, *to, part);
+    (void)insert_conversion(following, i + 1, codes, *from, *to, part);
     changed = true;
   }
   following.followed += changed ? 1 : 0;

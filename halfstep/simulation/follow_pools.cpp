@@ -150,7 +150,7 @@ class Pool {
   }
 
   void insert_stages(const onnx::NodeProto& op, const Extents& stages, float scale) {
-    const std::string name = op.output(0);
+    const std::string& name = op.output(0);
     std::string from = op.input(0);
     for (std::size_t i = 0; i < stages.size(); ++i) {
       const std::int64_t side = stages[i];

@@ -96,7 +96,7 @@ class Products {
       return;
     }
     const std::optional<std::string> factor =
-        product->second ? std::optional(insert_second(*product)) : std::nullopt;
+        product->second ? std::optional(insert_second(*product, *product->second)) : std::nullopt;
     std::string exact = product->sums;
     if (requantizes(*product, *result)) {
       exact = following_.names.fresh(product->sums + "_exact");
@@ -162,7 +162,8 @@ class Products {
     }
     product.weight = *weight;
     product.vector_unit = runs_on_vector_unit(op, *weight);
-    product.axis = is_convolution(op) ? 1 : static_cast<std::int64_t>(result->size()) - 1;
+    product.axis =
+        is_convolution(op) || !result ? 1 : static_cast<std::int64_t>(result->size()) - 1;
     product.scale = first.scales[0];
     product.scales = second.scales;
     return true;
@@ -258,12 +259,12 @@ class Products {
   }
 
   /// Returns the name of the factors.
-  std::string insert_second(const Product& product) {
+  std::string insert_second(const Product& product, float step) {
     const std::string operand = node(product.node).input(1);
     const std::string codes = following_.names.fresh(operand + "_rounded");
     const std::string factor = following_.names.fresh(operand + "_factor");
     TargetNode second(kSecondOperand, following_.names.fresh(operand + "_second"));
-    second.input(operand).output(codes).output(factor).set(kStep, *product.second);
+    second.input(operand).output(codes).output(factor).set(kStep, step);
     following_.editor.set_input(product.node, 1, codes);
     following_.editor.insert_before(product.node, second.take());
     return factor;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "halfstep/simulation/fixed_point.h"
 
 /// Average pools of Hexagon processors (v73 and later) on 8-bit codes. Source: measured on the
@@ -8,7 +10,7 @@ namespace halfstep::simulation {
 
 /// What computes an average. S: sum of a window's codes without zero points, n: how many, r = input
 /// scale / output scale, m = r / n.
-enum class PoolWay {
+enum class PoolWay : std::uint8_t {
   matrix,  ///< Requantizer, a = S
   vector,  ///< Requantizer::of_vector_unit, a = 32 S
   exact,   ///< code = floor(S * M + 1/2) + zero_point, M = m rounded to 15 bits

@@ -11,9 +11,7 @@ from halfstep._checks import (
     check_callable,
     check_flag,
     check_integer,
-    check_optional_number,
     check_optional_path,
-    check_optional_text,
     check_path,
     check_texts,
 )
@@ -26,6 +24,7 @@ from halfstep._quantize import (
     ProgressCallback,
     load,
     load_with_diagnostics,
+    wishes,
 )
 from halfstep._samples import Calibration, as_samples
 
@@ -121,20 +120,21 @@ def calibrate(
             if value is not None:
                 raise InvalidArgument(f"{name} is for statistics of a recipe; leave tensors out")
         return _observe(model, calibration, tensors, engine, threads, cast_inputs, progress)
-    request = _core.QuantizeRequest()
-    request.recipe = "a8w8" if recipe is None else check_path("recipe", recipe)
-    request.target = check_path("target", target)
-    request.method = check_optional_text("method", method)
-    request.percentile = check_optional_number("percentile", percentile)
-    request.encodings = check_optional_path("encodings", encodings)
+    request = wishes(
+        recipe="a8w8" if recipe is None else check_path("recipe", recipe),
+        target=target,
+        method=method,
+        percentile=percentile,
+        encodings=encodings,
+        set=set,
+        exclude=exclude,
+        skip=skip,
+        threads=threads,
+        strict=strict,
+        lenient=lenient,
+        force=force,
+    )
     request.resume = check_optional_path("resume", resume)
-    request.set = check_texts("set", set)
-    request.exclude = check_texts("exclude", exclude)
-    request.skip = check_texts("skip", skip)
-    request.strict = check_flag("strict", strict)
-    request.lenient = check_flag("lenient", lenient)
-    request.force = check_flag("force", force)
-    request.threads = threads
     loaded, loading = load_with_diagnostics(model, strict)
     samples = as_samples(calibration, _core.sample_inputs(loaded))
     if samples is None:

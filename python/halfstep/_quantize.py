@@ -188,28 +188,29 @@ def quantize(
     (target or engine), NothingToDo (no tensor would change), IoError. What the iterable or
     `progress` raises arrives as it was raised. Outputs appear only when everything succeeded.
     """
-    request = _core.QuantizeRequest()
-    request.output = check_optional_path("output", output)
-    request.encodings = check_optional_path("encodings", encodings)
-    request.encodings_out = check_optional_path("encodings_out", encodings_out)
-    request.method = check_optional_text("method", method)
-    request.percentile = check_optional_number("percentile", percentile)
-    request.stats = check_optional_path("stats", stats)
     alone = encodings is not None and calibration is None and stats is None
     standard = "" if alone else "a8w8"
-    request.recipe = standard if recipe is None else check_path("recipe", recipe)
-    request.target = check_path("target", target)
-    request.set = check_texts("set", set)
-    request.exclude = check_texts("exclude", exclude)
-    request.threads = check_integer("threads", threads, 1, MOST_THREADS)
+    request = wishes(
+        recipe=standard if recipe is None else check_path("recipe", recipe),
+        target=target,
+        method=method,
+        percentile=percentile,
+        encodings=encodings,
+        set=set,
+        exclude=exclude,
+        skip=skip,
+        threads=threads,
+        strict=strict,
+        lenient=lenient,
+        force=force,
+    )
+    request.output = check_optional_path("output", output)
+    request.encodings_out = check_optional_path("encodings_out", encodings_out)
+    request.stats = check_optional_path("stats", stats)
     request.dry_run = check_flag("dry_run", dry_run)
     request.check = check_flag("check", check)
     request.check_samples = check_integer("check_samples", check_samples, 1, MOST_CHECK_SAMPLES)
-    request.strict = check_flag("strict", strict)
-    request.lenient = check_flag("lenient", lenient)
     request.fallback = check_flag("fallback", fallback)
-    request.skip = check_texts("skip", skip)
-    request.force = check_flag("force", force)
     request.defer_weights = True
     cast_inputs = check_flag("cast_inputs", cast_inputs)
     check_callable("progress", progress)
@@ -235,6 +236,38 @@ def quantize(
         cast_inputs=cast_inputs,
         progress=progress,
     )
+
+
+def wishes(
+    *,
+    recipe: str,
+    target: Path,
+    method: str | None,
+    percentile: float | None,
+    encodings: Path | None,
+    set: str | Iterable[str],
+    exclude: str | Iterable[str],
+    skip: str | Iterable[str],
+    threads: int,
+    strict: bool,
+    lenient: bool,
+    force: bool,
+) -> _core.QuantizeRequest:
+    """What quantize() and calibrate() are asked alike, checked."""
+    request = _core.QuantizeRequest()
+    request.recipe = recipe
+    request.target = check_path("target", target)
+    request.method = check_optional_text("method", method)
+    request.percentile = check_optional_number("percentile", percentile)
+    request.encodings = check_optional_path("encodings", encodings)
+    request.set = check_texts("set", set)
+    request.exclude = check_texts("exclude", exclude)
+    request.skip = check_texts("skip", skip)
+    request.threads = check_integer("threads", threads, 1, MOST_THREADS)
+    request.strict = check_flag("strict", strict)
+    request.lenient = check_flag("lenient", lenient)
+    request.force = check_flag("force", force)
+    return request
 
 
 def load_with_diagnostics(

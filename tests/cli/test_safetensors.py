@@ -180,6 +180,10 @@ def test_rules_by_name(halfstep, model, tmp_path):
         (["--recipe", "w8", "--target", "htp_v75"], "target htp_v75"),
         (["--recipe", "w8", "--calibration", "."], "--calibration"),
         (["--recipe", "w8", "--set", "tensor:a.weight weight=uint8"], "have no form"),
+        (["--stats", "none"], "stats is about models with a graph"),
+        (["--method", "mse"], "method is about models with a graph"),
+        (["--percentile", "99"], "method is about models with a graph"),
+        (["--signature", "x"], "about TensorFlow models"),
     ],
 )
 def test_what_needs_a_graph_is_refused(halfstep, model, tmp_path, options, words):

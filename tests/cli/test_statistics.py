@@ -2,11 +2,14 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
 from onnx import helper, numpy_helper
+
+TFLITE = Path(__file__).resolve().parent.parent / "data/tflite"
 
 
 class Call:
@@ -193,6 +196,23 @@ def test_the_method_of_the_file_goes_on(halfstep, net, data, tmp_path):
     assert json.loads(result.expect(0).out)["summary"]["samples"] == 24
 
 
+def test_a_tflite_file_of_other_extents(halfstep, tmp_path):
+    model = TFLITE / "cnn_float.tflite"
+    name = "serving_default_keras_tensor:0"
+    samples = {name: np.random.default_rng(1).random((2, 32, 32, 3), np.float32)}
+    data = tmp_path / "data"
+    data.mkdir()
+    np.savez(data / "0.npz", **samples)
+    extents = ["-d", name, "2,32,32,3"]
+    stats = tmp_path / "s"
+    calibrate(halfstep, model, data, stats, *extents).expect(0)
+    out = tmp_path / "q.onnx"
+    halfstep("quantize", model, "--stats", stats, "-o", out, *extents).expect(0)
+    halfstep("quantize", model, "--stats", stats, "-o", tmp_path / "r.onnx").expect(
+        2, "statistics of another model"
+    )
+
+
 def test_what_is_wrong_is_named(halfstep, net, data, tmp_path):
     stats = tmp_path / "s"
     calibrate(halfstep, net, data, stats).expect(0)
@@ -222,6 +242,9 @@ def test_what_is_wrong_is_named(halfstep, net, data, tmp_path):
     )
     halfstep("stats", "merge", stats, stats, "-o", tmp_path / "t").expect(2, "same statistics as")
     halfstep("stats", "merge", stats, "-o", "-").expect(2, "files only")
+    quantize = ["quantize", net, "-o", tmp_path / "q.onnx", "--stats", stats, "--recipe", "w8"]
+    halfstep(*quantize).expect(2, "statistics have nothing to tell")
+    calibrate(halfstep, net, data, tmp_path / "t", "--fallback").expect(2, "--fallback")
     halfstep("stats").expect(2, "no action given")
     halfstep("stats", "merg").expect(2, "'merge'")
     halfstep("stats", "merge", "-o", tmp_path / "t").expect(2, "one file or more")

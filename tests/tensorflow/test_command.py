@@ -115,7 +115,7 @@ def test_override_by_the_name_of_the_source(halfstep, tmp_path):
 def test_target(halfstep, tmp_path):
     out = tmp_path / "out.onnx"
     halfstep("convert", "-i", FQ, "--target_backend", "HTP", "-o", out)
-    assert ACT in halfstep("explain", out).out or out.exists()
+    assert ACT in halfstep("explain", out, "--json").out
     stored = np.load(TF / "fq.io.npz")
     assert np.abs(run(out, stored["x"]) - stored["y"]).max() <= 0.05
 
